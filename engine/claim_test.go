@@ -1,0 +1,71 @@
+package engine
+
+import (
+	"math"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+func TestSlicesCoverEveryLength(t *testing.T) {
+	for _, n := range []uint64{0, 1, sliceBytes - 1, sliceBytes, sliceBytes + 1, 100 << 20, 1<<54 - 1, 1 << 54, 1 << 60, math.MaxInt64} {
+		op := Op{Len: n, slices: 1}
+		if n > sliceBytes {
+			op.slices = slicesOf(n)
+		}
+		start, length := op.extent(op.slices - 1)
+		if got := start + length; got != n {
+			t.Errorf("%d bytes in %d slices: the last one ends at %d", n, op.slices, got)
+		}
+		if n > 0 && length == 0 {
+			t.Errorf("%d bytes in %d slices: the last one is empty", n, op.slices)
+		}
+	}
+}
+
+// Whatever the claim sizes, each unit is claimed exactly once.
+func TestEveryUnitIsClaimedOnce(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	for range 50 {
+		b := &Batch{Ops: make([]Op, rnd.IntN(200))}
+		for i := range b.Ops {
+			b.Ops[i].Len = rnd.Uint64N(4 * sliceBytes)
+		}
+		l := b.prepare()
+		b.quantum = 1 + rnd.Int64N(3*l.ns+1)
+		var units atomic.Int64
+		var seen sync.Map
+		var group sync.WaitGroup
+		for range 4 {
+			group.Go(func() {
+				for c, ok := b.claim(); ok; c, ok = b.claim() {
+					for at := c.from; at < c.to; at = b.next(at) {
+						units.Add(1)
+						if _, twice := seen.LoadOrStore(at, true); twice {
+							t.Errorf("unit %#x was claimed twice", at)
+						}
+					}
+				}
+			})
+		}
+		group.Wait()
+		if units.Load() != l.units || !b.exhausted() {
+			t.Errorf("%d units claimed, want %d", units.Load(), l.units)
+		}
+	}
+}
+
+func TestClaimPassesOverTheRestOfAStoppedOp(t *testing.T) {
+	b := &Batch{Ops: []Op{{Len: 1 << 62}, {Len: 1}}, quantum: 1}
+	b.prepare()
+	b.claim()
+	b.Ops[0].settle(0, sliceBytes, 10)
+	c, ok := b.claim()
+	if !ok || c.to != b.end() {
+		t.Errorf("claim %#x..%#x, want one to the end %#x", c.from, c.to, b.end())
+	}
+	if b.Ops[0].Result != 10 {
+		t.Errorf("result %d, want 10", b.Ops[0].Result)
+	}
+}

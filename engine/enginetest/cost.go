@@ -1,0 +1,62 @@
+package enginetest
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"libphoenix/engine"
+)
+
+func noAllocations(t *testing.T, make_ New) {
+	r := newRig(t, make_, 2, nil)
+	const most = 500
+	f := newFile(t, t.TempDir(), noise(13, most*block))
+	mem := memory(t, most*block)
+	for _, n := range []int{1, 8, most} {
+		for _, o := range []engine.Order{engine.Sync, engine.Async} {
+			b := engine.Batch{Ops: blocks(f.fd, mem[:n*block], block, 0)}
+			once := func() {
+				r.Begin(&b, o)
+				if o == engine.Sync {
+					r.Run(&b)
+					return
+				}
+				if err := r.Submit(&b); err != nil {
+					t.Error(err)
+				}
+				r.Wait(&b)
+			}
+			for range 10 { // helpers start here
+				once()
+			}
+			if got := testing.AllocsPerRun(200, once); got != 0 {
+				t.Errorf("order %d, n %d: %v allocations for each batch, want 0", o, n, got)
+			}
+		}
+	}
+}
+
+func threads(t *testing.T, make_ New) {
+	before := goleak.IgnoreCurrent()
+	const helpers = 3
+	running := runtime.NumGoroutine()
+	r := newRig(t, make_, helpers, nil)
+	f := newFile(t, t.TempDir(), noise(14, block))
+	mem := memory(t, block)
+	r.sync(engine.Read, []engine.Op{op(f.fd, mem, 0)})
+	if got := runtime.NumGoroutine(); got != running {
+		t.Errorf("%d goroutines after a batch of one op, want %d", got, running)
+	}
+	r.async(engine.Read, []engine.Op{op(f.fd, mem, 0)})
+	if got := runtime.NumGoroutine(); got != running+helpers {
+		t.Errorf("%d goroutines with %d helpers, want %d", got, helpers, running+helpers)
+	}
+	r.Close()
+	r.closed = true
+	if err := goleak.Find(before); err != nil {
+		t.Error(fmt.Errorf("after Close: %w", err))
+	}
+}

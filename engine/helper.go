@@ -1,0 +1,178 @@
+package engine
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+)
+
+// startHelpersLocked starts the helper threads, all of them, once.
+func (m *machine) startHelpersLocked() {
+	if m.helping {
+		return
+	}
+	m.helping = true
+	m.live.Add(m.size)
+	for range m.size {
+		go m.helper()
+	}
+}
+
+// helper is the life of a helper thread; Close ends it. It keeps its OS thread
+// locked: a ring may belong to it, and the thread dies with the goroutine.
+func (m *machine) helper() {
+	defer m.live.Done()
+	runtime.LockOSThread()
+	var p parker
+	own := m.lanes.helper()
+	defer m.lanes.retire(own)
+	q := &m.queue
+	for {
+		var w wakes
+		q.mu.Lock()
+		b := q.pool.pickLocked()
+		if b == nil {
+			if q.closed {
+				q.mu.Unlock()
+				return
+			}
+			p.armLocked()
+			q.pool.helpers.push(&p)
+			q.mu.Unlock()
+			p.sleep()
+			continue
+		}
+		q.pool.joinLocked(b, &w)
+		q.mu.Unlock()
+		w.fire()
+		own.run(b)
+		m.leave(b, true)
+	}
+}
+
+// await returns when b has reached the state: its turn, or its completion.
+// Until then the calling thread works on whatever wants help, which is always
+// something that b has to wait for.
+func (m *machine) await(b *Batch, state uint32) {
+	q := &m.queue
+	for b.state.Load() != state {
+		var w wakes
+		q.mu.Lock()
+		if b.state.Load() == state {
+			q.mu.Unlock()
+			return
+		}
+		r := q.pool.pickLocked()
+		if r == nil {
+			q.pool.restLocked(b)
+			q.mu.Unlock()
+			b.park.sleep()
+			continue
+		}
+		q.pool.joinLocked(r, &w)
+		q.mu.Unlock()
+		w.fire()
+		if own := m.lanes.caller(); own != nil {
+			own.run(r)
+			m.lanes.release(own)
+			m.leave(r, r != b)
+		} else {
+			m.passOn(b, r, state)
+		}
+	}
+}
+
+// restLocked makes the thread that waits in Run or Wait for b ready to sleep.
+func (p *pool) restLocked(b *Batch) {
+	b.park.armLocked()
+	p.waiters.push(&b.park)
+}
+
+// passOn leaves r undone, because the transport has no lane for this thread,
+// to a helper, and sleeps until something changes.
+func (m *machine) passOn(b, r *Batch, state uint32) {
+	q := &m.queue
+	var w wakes
+	q.mu.Lock()
+	last := q.pool.leaveLocked(r, &w)
+	if h := q.pool.helpers.last; h != nil && !last {
+		q.pool.helpers.remove(h)
+		w.add(h)
+	}
+	sleep := !last && b.state.Load() != state
+	if sleep {
+		q.pool.restLocked(b)
+	}
+	q.mu.Unlock()
+	w.fire()
+	if last {
+		m.complete(r, r != b)
+	}
+	if sleep {
+		b.park.sleep()
+	}
+}
+
+// leave ends the caller's part in b, whose units it can claim no more.
+func (m *machine) leave(b *Batch, stays bool) {
+	q := &m.queue
+	var w wakes
+	q.mu.Lock()
+	last := q.pool.leaveLocked(b, &w)
+	q.mu.Unlock()
+	w.fire()
+	if last {
+		m.complete(b, stays)
+	}
+}
+
+// complete ends the async batch b, all of whose units are settled: Done, then
+// its slot, then its waiter. b may be in use again as soon as its state says
+// done. The queue stands still meanwhile, since b still counts as running.
+func (m *machine) complete(b *Batch, stays bool) {
+	if b.Done != nil {
+		m.contain("the Done callback", func() { b.Done(b) })
+	}
+	q := &m.queue
+	var w wakes
+	q.mu.Lock()
+	m.countLocked(-1)
+	q.running = nil
+	if b.park.listed {
+		q.pool.waiters.remove(&b.park)
+		w.add(&b.park)
+	}
+	b.state.Store(done)
+	q.advanceLocked(stays, &w)
+	if q.closing && q.inFlight.Load() == 0 {
+		q.closing = false
+		w.add(&q.closer)
+	}
+	q.mu.Unlock()
+	w.fire()
+}
+
+// countLocked changes the number of async batches in flight.
+func (m *machine) countLocked(by int32) {
+	n := m.queue.inFlight.Add(by)
+	if m.count != nil {
+		m.contain("the OnAsync callback", func() { m.count(int(n)) })
+	}
+}
+
+// contain keeps a panic of the engine's owner from ending the process.
+func (m *machine) contain(where string, call func()) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			m.notice(fmt.Sprintf("panic in %s: %v\n%s", where, reason, debug.Stack()))
+		}
+	}()
+	call()
+}
+
+// notice tells the engine's owner what went wrong.
+func (m *machine) notice(reason string) {
+	if m.told != nil {
+		m.told(reason)
+	}
+}

@@ -1,0 +1,137 @@
+package engine
+
+import (
+	"sync"
+	"syscall"
+	"time"
+)
+
+// machine is every engine but for its transport: it joins the queue, the
+// claims, the helpers and the lanes.
+type machine struct {
+	// Set by the constructor, then read-only.
+	io     IO
+	solo   *syncLane // for a batch of one small op, whatever the transport
+	lanes  transport
+	size   int // helper threads, once they are started
+	told   func(string)
+	count  func(int)
+	origin time.Time // of the monotonic clock readings
+
+	queue queue
+
+	live    sync.WaitGroup // helper threads
+	helping bool           // they are started; protected by queue.mu
+}
+
+func newMachine(cfg Config) *machine {
+	m := &machine{io: cfg.IO, size: cfg.Helpers, told: cfg.Notice, count: cfg.OnAsync, origin: time.Now()}
+	if m.io == nil {
+		m.io = kernelIO{}
+	}
+	if m.size <= 0 {
+		m.size = min(usableCores()-1, defaultHelpers)
+	}
+	m.size = min(max(m.size, 1), maxHelpers)
+	m.solo = &syncLane{io: m.io, notice: m.notice}
+	return m
+}
+
+// Helper threads: performance.md, "The engine that reached them", 3.
+const (
+	defaultHelpers = 4
+	maxHelpers     = 64
+)
+
+// Name implements Engine.
+func (m *machine) Name() string { return m.lanes.name() }
+
+// AsyncInFlight implements Engine.
+func (m *machine) AsyncInFlight() int { return int(m.queue.inFlight.Load()) }
+
+// Begin implements Engine.
+func (m *machine) Begin(b *Batch, o Order) {
+	b.reset(o)
+	if o == Async {
+		m.queue.beginAsync(b)
+		return
+	}
+	var w wakes
+	m.queue.beginSync(b, &w)
+	w.fire()
+}
+
+// Abandon implements Engine.
+func (m *machine) Abandon(b *Batch) {
+	q := &m.queue
+	var w wakes
+	if b.state.Load() == started || !q.retire(b, &w) {
+		b.state.Store(over)
+		q.leaveSync(&w)
+	}
+	w.fire()
+}
+
+// Submit implements Engine.
+func (m *machine) Submit(b *Batch) error {
+	l := b.prepare()
+	b.want = max(1, m.worthwhile(l))
+	b.quantum = m.share(l, b.want)
+	q := &m.queue
+	var w wakes
+	q.mu.Lock()
+	err := q.admitLocked(b)
+	if err == nil {
+		m.countLocked(1)
+		m.startHelpersLocked()
+		b.ready = true
+	} else {
+		q.unlink(b)
+		b.state.Store(over)
+	}
+	q.advanceLocked(false, &w)
+	q.mu.Unlock()
+	w.fire()
+	return err
+}
+
+// admitLocked finds the reason, if any, to refuse a submitted batch.
+func (q *queue) admitLocked(b *Batch) error {
+	switch {
+	case q.closed:
+		return syscall.ENOTSUP
+	case len(b.Ops) == 0:
+		return syscall.EINVAL
+	case q.inFlight.Load() >= MaxAsync:
+		return syscall.EBUSY
+	}
+	return nil
+}
+
+// Wait implements Engine.
+func (m *machine) Wait(b *Batch) {
+	m.await(b, done)
+	b.state.Store(over)
+}
+
+// Close implements Engine.
+func (m *machine) Close() {
+	q := &m.queue
+	var w wakes
+	q.mu.Lock()
+	if q.inFlight.Load() > 0 {
+		q.closing = true
+		q.closer.armLocked()
+		q.mu.Unlock()
+		q.closer.sleep()
+		q.mu.Lock()
+	}
+	q.closed = true
+	for h := q.pool.helpers.last; h != nil; h = q.pool.helpers.last {
+		q.pool.helpers.remove(h)
+		w.add(h)
+	}
+	q.mu.Unlock()
+	w.fire()
+	m.live.Wait()
+}

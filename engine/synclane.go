@@ -1,0 +1,64 @@
+package engine
+
+import (
+	"fmt"
+	"runtime/debug"
+	"syscall"
+)
+
+// syncTransport makes lanes of plain system calls. They keep no state, so all
+// threads use one.
+type syncTransport struct{ lane *syncLane }
+
+func (t syncTransport) name() string { return "sync" }
+func (t syncTransport) caller() lane { return t.lane }
+func (t syncTransport) release(lane) {}
+func (t syncTransport) helper() lane { return t.lane }
+func (t syncTransport) retire(lane)  {}
+func (t syncTransport) deep() bool   { return false }
+
+// quantum is short: a lane does its claim one transfer after the other, on a
+// disk much slower than the estimate, and what one holds the others cannot take.
+func (t syncTransport) quantum() int64 { return 16_000 }
+
+type syncLane struct {
+	io     IO
+	notice func(string)
+}
+
+func (l *syncLane) run(b *Batch) {
+	for {
+		c, ok := b.claim()
+		if !ok {
+			return
+		}
+		l.perform(b, c)
+	}
+}
+
+// perform does the units of c in order. A panic below (ours or the IO's) ends
+// the claim: its unfinished units get -EIO.
+func (l *syncLane) perform(b *Batch, c claim) {
+	at, returned := c.from, false
+	defer func() {
+		if returned {
+			return
+		}
+		reason := recover()
+		for ; at < c.to; at = b.next(at) {
+			op := &b.Ops[at>>32]
+			start, n := op.extent(uint32(at))
+			op.settle(start, n, -int64(syscall.EIO))
+		}
+		l.notice(fmt.Sprintf("panic during a transfer: %v\n%s", reason, debug.Stack()))
+	}()
+	for ; at < c.to; at = b.next(at) {
+		op := &b.Ops[at>>32]
+		start, n := op.extent(uint32(at))
+		if op.stopped(start) {
+			continue
+		}
+		op.settle(start, n, transfer(l.io, b.Kind, op.FD, op.Addr+HostAddr(start), n, op.Off+int64(start)))
+	}
+	returned = true
+}
