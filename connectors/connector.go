@@ -1,0 +1,66 @@
+package connectors
+
+// DevAddr is an address in device memory as the application passes it. It is
+// an integer on purpose: the garbage collector must not see it as a pointer.
+type DevAddr uintptr
+
+// Connector is what the library knows of one vendor. Every method may be
+// called from any thread. Errors carry a syscall.Errno.
+type Connector interface {
+	// Name is the value of PHXFS_VENDOR that selects it, in capitals.
+	Name() string
+
+	// PageSize is the alignment in bytes that registrations of this vendor's
+	// memory need; phxfs_get_page_size returns it. A power of two.
+	PageSize() uint64
+
+	// FindDevice maps the vendor's ordinal, as this process numbers its
+	// devices, to the index of the phxfs device, 0..7.
+	// EINVAL: negative ordinal. ENODEV: no such device, no vendor library,
+	// or no phxfs device for it.
+	FindDevice(ordinal int) (int, error)
+}
+
+// Embedded is the capability of a connector whose "device memory" is ordinary
+// memory of this process: it has all eight devices and needs no device node.
+type Embedded interface {
+	// CheckRange answers nil if [addr, addr+lenBytes) is mapped and writable
+	// in this process, else an error with EFAULT.
+	CheckRange(addr DevAddr, lenBytes uint64) error
+}
+
+// Liveness is the capability to tell whether device memory that was pinned at
+// registration is still the same allocation (docs/abi.md, "Liveness rule").
+type Liveness interface {
+	// Identity returns the vendor's identity of the allocation that holds
+	// addr. The state says how far the answer can be trusted.
+	Identity(addr DevAddr) (id uint64, state LifeState)
+
+	// IdentityFunc is the address of a C function
+	//	int f(uint64_t addr, uint64_t *id)
+	// that gives the same answer (its result is a LifeState) without the Go
+	// runtime: the exit handler needs it. 0 where there is none.
+	IdentityFunc() uintptr
+}
+
+// LifeState is the outcome of a Liveness query. The values are shared with C.
+type LifeState int32
+
+const (
+	LifeKnown   LifeState = 0 // the driver answered: id is valid
+	LifeGone    LifeState = 1 // the vendor library is in the process and refused: freed, or deinitialised
+	LifeUnasked LifeState = 2 // no vendor library in the process (emulator, test rigs)
+)
+
+// Copier is the capability to copy between host memory and device memory of
+// a device ordinal, in bytes; it returns when the copy is complete.
+type Copier interface {
+	CopyToDevice(ordinal int, dst DevAddr, src uintptr, lenBytes uint64) error
+	CopyToHost(ordinal int, dst uintptr, src DevAddr, lenBytes uint64) error
+}
+
+// StreamFuncs is the capability to run a host function in stream order: fn is
+// called once, on any thread, after all work queued earlier on stream.
+type StreamFuncs interface {
+	LaunchHostFunc(ordinal int, stream uintptr, fn func()) error
+}

@@ -1,0 +1,63 @@
+package nvidia
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"regexp"
+	"syscall"
+	"testing"
+
+	"libphoenix/internal/dl/dltest"
+)
+
+// realCUDA skips the test on a machine without a CUDA device and returns the
+// PCI address that FindDevice looks for.
+func realCUDA(t *testing.T, c *Connector) string {
+	t.Helper()
+	d, err := c.driver()
+	if err != nil {
+		t.Skipf("no CUDA here: %v", err)
+	}
+	address, err := d.busID(0)
+	if err != nil {
+		t.Skipf("no CUDA device here: %v", err)
+	}
+	return address
+}
+
+func TestRealDeviceIsFoundByItsAddress(t *testing.T) {
+	if !alone(t) { // initialises CUDA, which no later test should inherit
+		return
+	}
+	root := t.TempDir()
+	c := New(Config{SysfsRoot: root})
+	address := realCUDA(t, c)
+	if !regexp.MustCompile(`^[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]$`).MatchString(address) {
+		t.Errorf("the driver writes the address as %q", address)
+	}
+	_, err := c.FindDevice(0)
+	want(t, err, syscall.ENODEV, "no phxfs device at all")
+	device(t, root, "phxfs_dev6", address)
+	if got, err := c.FindDevice(0); got != 6 || err != nil {
+		t.Fatalf("FindDevice(0) = %d, %v; want 6 (device %s)", got, err, address)
+	}
+	_, err = c.FindDevice(1 << 20)
+	want(t, err, syscall.ENODEV, "devices (CUDA_VISIBLE_DEVICES counts)")
+}
+
+func TestRealMemoryThroughItsWholeLife(t *testing.T) {
+	program := os.Getenv("PHX_TEST_MEMORY") // built before, for a machine without a compiler
+	if program == "" {
+		program = dltest.Program(t, t.TempDir(), "memory", "", "-std=gnu11", "-I.", "testdata/memory.c", "identity.c")
+	}
+	out, err := exec.Command(program).CombinedOutput()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == 77 {
+		t.Skip("no libcuda.so.1, or no CUDA device, on this machine")
+	}
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Logf("\n%s", out)
+}
