@@ -1,0 +1,106 @@
+# libphoenix: everything is reached from here. `make` alone prints the targets.
+SHELL       := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+PREFIX  ?= /usr/local
+DESTDIR ?=
+LIBDIR  ?= $(PREFIX)/lib
+# Vendor whose devices are used when the environment variable PHXFS_VENDOR is
+# not set at run time: NVIDIA, AMD, ASCEND or HOST. All are compiled in.
+PHXFS_VENDOR ?= NVIDIA
+PYTHON  ?= python3
+GO      ?= go
+CC      ?= gcc
+
+B       := build
+TOP     := $(CURDIR)
+VERSION := $(shell sed -n 's/^const Version = "\(.*\)"/\1/p' internal/version/version.go)
+SOURCES := go.mod go.sum $(shell find cabi core engine connectors internal cmd -name '*.go' -o -name '*.[ch]' -o -name '*.map' -o -name '*.ld') $(wildcard include/*.h)
+
+# What the .so is linked with; #cgo LDFLAGS may not carry these.
+EXTLD   := -Wl,--version-script=$(TOP)/cabi/phoenix.map -Wl,-soname,libphoenix.so -Wl,-T,$(TOP)/cabi/lazy.ld -Wl,-z,defs -Wl,-z,now
+GOTAGS  := $(if $(PHX_GO_ANY),phx_go_any)
+LIBLD   := -X libphoenix/connectors/registry.defaultVendor=$(PHXFS_VENDOR)
+GOBUILD  = CGO_ENABLED=1 $(GO) build -trimpath -tags '$(GOTAGS)'
+unexport PHXFS_VENDOR
+
+##@ Use
+help: ## print this list
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: toolchain vendor-name $(B)/libphoenix.so $(B)/phx ## build/libphoenix.so and build/phx
+
+demo: deps build ## build, then load a 512 MiB file into a registered buffer, in C and in Python
+	./examples/demo.sh
+
+test: deps ## everything CI runs: checks, and the Go, C and Python suites
+	$(PYTHON) test/all.py
+
+install: build ## install library, headers and phx under DESTDIR/PREFIX
+	install -d $(DESTDIR)$(LIBDIR) $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/bin
+	install -m 755 $(B)/libphoenix.so $(DESTDIR)$(LIBDIR)/libphoenix.so
+	install -m 644 include/phoenix.h include/phxfs_ioctl.h include/common.h $(DESTDIR)$(PREFIX)/include/
+	install -m 755 $(B)/phx $(DESTDIR)$(PREFIX)/bin/phx
+
+uninstall: ## remove what install put there
+	rm -f $(DESTDIR)$(LIBDIR)/libphoenix.so $(DESTDIR)$(PREFIX)/bin/phx
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/include/,phoenix.h phxfs_ioctl.h common.h)
+
+##@ Work on it
+check: build ## gofmt, vet, staticcheck, import rules, headers, Go unit tests (2 minutes)
+	@out=$$(gofmt -l $$(git ls-files '*.go' 2>/dev/null || find . -name '*.go')); [ -z "$$out" ] || { echo "not gofmt-clean:"; echo "$$out"; exit 1; }
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+	CC=$(CC) test/header/run.sh
+	$(GO) test ./...
+
+check-c: build $(B)/test-c ## the C suite on the host device (FILTER=name for a part)
+	$(PYTHON) test/c/run.py --lib $(B)/libphoenix.so --bin $(B)/test-c $(FILTER)
+
+check-py: build ## the Python suite on the host device
+	$(PYTHON) test/run_pytest.py $(if $(FILTER),-k $(FILTER)) test/python
+
+soak: build ## the long campaigns: races, repeats, many rounds
+	test/soak.sh
+
+bench: build ## Go benchmarks of the engine, the range table and registration
+	$(GO) test -run '^$$' -bench . -benchmem ./engine ./core
+
+asan: deps ## the C suite against an AddressSanitizer build
+	$(MAKE) B=$(B)/asan GOASAN=1 PHXFS_VENDOR=$(PHXFS_VENDOR) build
+	$(MAKE) -C test/c LIB=$(TOP)/$(B)/asan/libphoenix.so OUT=$(TOP)/$(B)/asan/test-c CFLAGS_EXTRA=-fsanitize=address
+	$(PYTHON) test/c/run.py --lib $(B)/asan/libphoenix.so --bin $(B)/asan/test-c --asan $(FILTER)
+
+clean: ## remove build/
+	rm -rf $(B)
+
+deps: ## system packages of the tests (installs only as root on an apt system)
+	@./test/deps.sh
+
+# ---- rules ----
+
+toolchain:
+	@want=go$$(sed -n 's/^go //p' go.mod); have=$$($(GO) env GOVERSION); \
+	if [ "$$want" != "$$have" ] && [ -z "$(PHX_GO_ANY)" ]; then \
+	  echo "this library is pinned to $$want (go.mod) and $(GO) is $$have: what a forked child may do depends on the runtime's internals. PHX_GO_ANY=1 builds anyway, with fork fail-closed." >&2; exit 1; fi
+
+vendor-name:
+	@case "$(PHXFS_VENDOR)" in NVIDIA|AMD|ASCEND|HOST) ;; *) echo "PHXFS_VENDOR is NVIDIA, AMD, ASCEND or HOST, not '$(PHXFS_VENDOR)'" >&2; exit 1;; esac
+	@mkdir -p $(B); echo '$(PHXFS_VENDOR) $(GOTAGS)' | cmp -s - $(B)/.config || echo '$(PHXFS_VENDOR) $(GOTAGS)' >$(B)/.config
+
+$(B)/.config: vendor-name
+
+$(B)/libphoenix.so: $(SOURCES) $(B)/.config
+	$(GOBUILD) -buildmode=c-shared $(if $(GOASAN),-asan) -ldflags "$(LIBLD) -extldflags '$(EXTLD)'" -o $@ ./cabi
+	@rm -f $(B)/libphoenix.h # the generated header is not the public one
+	@test/linked.sh $@ cabi/phoenix.map || { rm -f $@; exit 1; }
+
+$(B)/phx: $(SOURCES)
+	CGO_ENABLED=0 $(GO) build -trimpath -o $@ ./cmd/phx
+
+$(B)/test-c: $(B)/libphoenix.so FORCE
+	$(MAKE) -C test/c LIB=$(TOP)/$(B)/libphoenix.so OUT=$(TOP)/$@
+
+FORCE:
+.PHONY: help build demo test check check-c check-py soak bench install uninstall asan deps clean toolchain vendor-name FORCE

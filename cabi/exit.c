@@ -1,0 +1,49 @@
+#define _GNU_SOURCE
+#include "exit.h"
+
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bridge.h"
+#include "log.h"
+#include "state.h"
+
+/* docs/abi.md: exit waits at most this long, in all. */
+#define EXIT_SECONDS 30
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static long inside(struct phx_state *s) {
+  long n = 0;
+  for (int i = 0; i < PHX_STRIPES; i++) n += atomic_load(&s->calls[i].inside);
+  return n;
+}
+
+static int busy(struct phx_state *s) { return atomic_load(&s->async) > 0 || inside(s) > 0; }
+
+/* Refuses new calls, lets accepted async batches and calls inside finish
+ * (Go's threads go on running while exit handlers run), then releases pins. */
+static void at_exit(void) {
+  struct phx_state *s = phx_state();
+  if (!s || atomic_load(&s->guard->word) != PHX_AWAKE) return; /* a forked child: its parent's work */
+  if (atomic_exchange(&s->exiting, true)) return;
+  double end = now() + EXIT_SECONDS;
+  for (long nap = 20000; busy(s) && now() < end; nap = nap < 2000000 ? nap * 2 : nap)
+    nanosleep(&(struct timespec){.tv_nsec = nap}, NULL);
+  if (busy(s))
+    phx_log(s, PHX_LOG_ERROR, "call=exit errno=ETIMEDOUT reason=\"after %d s %d async batches and %ld calls are unfinished\"",
+            EXIT_SECONDS, atomic_load(&s->async), inside(s));
+  phx_live_release(s);
+}
+
+void phx_exit_arm(void) { atexit(at_exit); }
+
+void phx_exit_arm_pins(void) {
+  struct phx_state *s = phx_state();
+  if (s && !atomic_exchange(&s->armed_pins, true)) atexit(at_exit);
+}

@@ -1,0 +1,73 @@
+package main
+
+// #include "bridge.h"
+import "C"
+
+import "libphoenix/core"
+
+func batchCall(write C.int) string {
+	if write != 0 {
+		return "phxfs_write_batch"
+	}
+	return "phxfs_read_batch"
+}
+
+func submitCall(write C.int) string {
+	if write != 0 {
+		return "phxfs_batch_submit_write"
+	}
+	return "phxfs_batch_submit_read"
+}
+
+//export go_batch
+func go_batch(write C.int, reqs *C.phxfs_io_req_t, n C.int) (rc, eno C.int) {
+	defer contain(batchCall(write), &rc, -eio, &eno)
+	if n <= 0 {
+		return 0, 0
+	}
+	array, err := requests(reqs, n)
+	bad := 0
+	if err == nil {
+		bad, err = process.lib.Run(kind(write), array)
+	}
+	if err != nil {
+		return minusErrno(failed(core.Event{Call: batchCall(write), Len: uint64(n), FD: -1}, err))
+	}
+	return C.int(bad), 0
+}
+
+// go_submit returns the handle, or 0 with an errno.
+//
+//export go_submit
+func go_submit(write C.int, reqs *C.phxfs_io_req_t, n C.int) (handle C.uint64_t, eno C.int) {
+	defer contain(submitCall(write), &handle, 0, &eno)
+	array, err := requests(reqs, n)
+	var h core.Handle
+	if err == nil {
+		h, err = process.lib.Submit(kind(write), array)
+	}
+	if err != nil {
+		_, eno = minusErrno(failed(core.Event{Call: submitCall(write), Len: uint64(max(n, 0)), FD: -1}, err))
+		return 0, eno
+	}
+	return C.uint64_t(h), 0
+}
+
+//export go_wait
+func go_wait(handle C.uint64_t) (rc, eno C.int) {
+	defer contain("phxfs_batch_wait", &rc, -eio, &eno)
+	bad, err := process.lib.Wait(core.Handle(handle))
+	if err != nil {
+		return minusErrno(failed(core.Event{Call: "phxfs_batch_wait", Addr: uint64(handle), FD: -1}, err))
+	}
+	return C.int(bad), 0
+}
+
+//export go_destroy
+func go_destroy(handle C.uint64_t) (rc, eno C.int) {
+	defer contain("phxfs_batch_destroy", &rc, -eio, &eno)
+	if err := process.lib.Destroy(core.Handle(handle)); err != nil {
+		return minusErrno(failed(core.Event{Call: "phxfs_batch_destroy", Addr: uint64(handle), FD: -1}, err))
+	}
+	return 0, 0
+}

@@ -1,0 +1,92 @@
+#define _GNU_SOURCE
+#include "live.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../include/phxfs_ioctl.h"
+#include "bridge.h"
+#include "log.h"
+#include "state.h"
+
+#define AT(field, offset) _Static_assert(offsetof(struct phx_pin, field) == offset, "phx_pin." #field)
+_Static_assert(sizeof(struct phx_pin) == PHX_PIN_SIZE, "phx_pin");
+AT(gate, PHX_PIN_GATE);
+AT(state, PHX_PIN_STATE);
+AT(pid, PHX_PIN_PID);
+AT(fd, PHX_PIN_FD);
+AT(device, PHX_PIN_DEVICE);
+AT(life, PHX_PIN_LIFE);
+AT(addr, PHX_PIN_ADDR);
+AT(host, PHX_PIN_HOST);
+AT(len, PHX_PIN_LEN);
+AT(identity, PHX_PIN_IDENTITY);
+
+void *phx_pins_grow(struct phx_state *s) {
+  struct phx_live *t = &s->live;
+  for (int i = 0; i < PHX_CHUNKS; i++) {
+    if (atomic_load_explicit(&t->chunk[i], memory_order_relaxed)) continue;
+    struct phx_pin *p = mmap(NULL, PHX_PINS_PER_CHUNK * sizeof *p, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) return NULL;
+    atomic_store(&t->chunk[i], p);
+    return p;
+  }
+  return NULL;
+}
+
+/* Is the pinned memory still the allocation that was pinned? The same rule as
+ * core/liveness.go: the answer at MAP and the answer now are the same, and
+ * neither is a refusal. */
+static bool alive(struct phx_state *s, const struct phx_pin *p) {
+  int (*identity)(uint64_t, uint64_t *) = (int (*)(uint64_t, uint64_t *))atomic_load(&s->identity);
+  uint64_t id = 0;
+  int life = identity ? identity(p->addr, &id) : PHX_LIFE_UNASKED;
+  if (life != p->life) return false;
+  return life == PHX_LIFE_KNOWN ? id == p->identity : life == PHX_LIFE_UNASKED;
+}
+
+static void release(struct phx_state *s, struct phx_pin *p) {
+  uint32_t st = atomic_load(&p->state), idle = 0;
+  if (st != PHX_PIN_MAPPED && st != PHX_PIN_UNMAPPED) return;
+  if (p->pid != getpid()) return; /* borrowed from a parent: the parent's to release */
+  if (!atomic_compare_exchange_strong(&p->gate, &idle, PHX_GATE_CLOSED)) {
+    /* A leaked pin is better than DMA into memory that is somebody else's. */
+    phx_log(s, PHX_LOG_ERROR,
+            "call=exit device=%d address=0x%llx length=%llu errno=EBUSY "
+            "reason=\"I/O is still inside the registration: it stays pinned\"",
+            p->device, (unsigned long long)p->addr, (unsigned long long)p->len);
+    return;
+  }
+  if (st == PHX_PIN_MAPPED) {
+    if (alive(s, p)) {
+      struct phxfs_map_param m = {.c_vaddr = p->host, .c_size = p->len,
+                                  .n_vaddr = p->addr, .n_size = p->len,
+                                  .dev_id = (uint64_t)p->device};
+      if (ioctl(p->fd, PHXFS_IOC_UNMAP, &m)) {
+        phx_log(s, PHX_LOG_ERROR,
+                "call=exit device=%d address=0x%llx length=%llu errno=%s reason=\"UNMAP failed: it stays pinned\"",
+                p->device, (unsigned long long)p->addr, (unsigned long long)p->len, phx_errno_name(errno));
+        return;
+      }
+    } else {
+      phx_log(s, PHX_LOG_WARN,
+              "call=exit device=%d address=0x%llx length=%llu reason=\"device memory was freed before deregmem: no UNMAP\"",
+              p->device, (unsigned long long)p->addr, (unsigned long long)p->len);
+    }
+    atomic_store(&p->state, PHX_PIN_UNMAPPED);
+  }
+  if (!munmap((void *)(uintptr_t)p->host, p->len)) atomic_store(&p->state, PHX_PIN_FREE);
+}
+
+void phx_live_release(struct phx_state *s) {
+  for (int i = 0; i < PHX_CHUNKS; i++) {
+    struct phx_pin *c = atomic_load(&s->live.chunk[i]);
+    if (!c) return;
+    for (int k = 0; k < PHX_PINS_PER_CHUNK; k++) release(s, &c[k]);
+  }
+}

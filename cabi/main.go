@@ -1,0 +1,80 @@
+package main
+
+// #cgo CFLAGS: -std=gnu11 -O2 -fvisibility=hidden -Wall -Wextra -Wno-unused-parameter -Werror=implicit-function-declaration -Werror=int-conversion
+// #include "bridge.h"
+import "C"
+
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"libphoenix/connectors"
+	"libphoenix/connectors/registry"
+	"libphoenix/core"
+	"libphoenix/engine"
+)
+
+// process is the one mutable package variable of the library. Written by:
+// go_start, once, before any other export can be called.
+var process struct {
+	lib *core.Library
+	log *logger
+}
+
+func main() {} // required by -buildmode=c-shared, never runs
+
+// go_start builds the library object from the environment that the shim has
+// read. It is the first export called after Go's entry has run.
+//
+//export go_start
+func go_start(s *C.struct_phx_state, e *C.struct_phx_env) (eno C.int) {
+	defer containStart(&eno)
+	log := newLogger(s, int(e.log_level))
+	conn := chooseConnector(log, C.GoString(&e.vendor[0]), C.GoString(&e.sysfs_root[0]))
+	if l, ok := conn.(connectors.Liveness); ok {
+		C.phx_set_identity(s, C.uintptr_t(l.IdentityFunc()))
+	}
+	process.log = log
+	process.lib = core.New(core.Config{
+		Connector: conn,
+		DevDir:    C.GoString(&e.dev_dir[0]),
+		NewEngine: func() engine.Engine {
+			return newEngine(s, log, C.GoString(&e.io_engine[0]), int(e.workers))
+		},
+		Ledger: newLedger(s),
+		Log:    log,
+	})
+	return 0
+}
+
+// chooseConnector never fails: an unknown PHXFS_VENDOR is reported and the
+// vendor of the build is used.
+func chooseConnector(log *logger, name, sysfsRoot string) connectors.Connector {
+	opts := registry.Options{SysfsRoot: sysfsRoot}
+	c, err := registry.Choose(name, opts)
+	if err == nil {
+		return c
+	}
+	log.note(core.LevelError, "environment", "PHXFS_VENDOR is ignored: "+err.Error())
+	if c, err = registry.Choose("", opts); err != nil {
+		panic(err) // the build's own default; the Makefile checks its name
+	}
+	return c
+}
+
+func newEngine(s *C.struct_phx_state, log *logger, name string, workers int) engine.Engine {
+	inFlight := (*int32)(unsafe.Pointer(C.phx_async_word(s)))
+	notice := func(reason string) { log.note(core.LevelWarn, "engine", reason) }
+	switch name {
+	case "", "sync":
+	case "io_uring":
+		notice("PHXFS_IO_ENGINE=io_uring: this version has the sync engine only")
+	default:
+		notice("PHXFS_IO_ENGINE is neither io_uring nor sync and is ignored")
+	}
+	return engine.NewSync(engine.Config{
+		Helpers: workers,
+		Notice:  notice,
+		OnAsync: func(n int) { atomic.StoreInt32(inFlight, int32(n)) },
+	})
+}

@@ -1,0 +1,146 @@
+/* start.c - lazy start: Go's entry, which the linker script lazy.ld took out
+ * of .init_array, is run by the first call that needs Go.
+ *
+ * No lock is held across fork() and no atfork handler is needed: whether Go
+ * runs here is a word in a page that fork empties, whether Go's memory was ever
+ * touched is a flag that fork copies. A child that finds "asleep, touched" is
+ * the child of a process in which Go had started, and refuses (ENOSYS). */
+#define _GNU_SOURCE
+#include "start.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "_cgo_export.h"
+#include "exit.h"
+#include "state.h"
+
+typedef void (*phx_init)(int argc, char **argv, char **envp);
+/* Weak for `go test`, which links without lazy.ld; test/linked.sh fails a
+ * library that has none. */
+extern phx_init phx_init_start[] __attribute__((visibility("hidden"), weak));
+extern phx_init phx_init_end[] __attribute__((visibility("hidden"), weak));
+
+/* What Go must be able to get at start, or it aborts the process: it reserves
+ * its heap arenas and starts up to this many threads at once. */
+#define RESERVE_BYTES ((size_t)2 << 30)
+#define START_THREADS 4
+
+static void *nothing(void *arg) { return arg; }
+
+static int preflight(void) {
+  void *p = mmap(NULL, RESERVE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) return ENOMEM;
+  munmap(p, RESERVE_BYTES);
+  pthread_t t[START_THREADS];
+  int n = 0, err = 0;
+  while (n < START_THREADS && !(err = pthread_create(&t[n], NULL, nothing, NULL))) n++;
+  while (n > 0) pthread_join(t[--n], NULL);
+  return err ? EAGAIN : 0;
+}
+
+static int max_procs(const struct phx_env *e) {
+  cpu_set_t set;
+  int cores = sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
+  int helpers = e->workers ? e->workers : 4;
+  int n = cores > helpers + 16 ? cores : helpers + 16;
+  return n > 128 ? 128 : n;
+}
+
+/* The argument, environment and auxiliary vectors that Go sees instead of the
+ * host's: its own settings, none of the host's (docs/architecture.md says why
+ * the collector is off), and random bytes of its own. Go keeps pointers into
+ * it, so it is never freed. */
+struct block {
+  char *argv[2];
+  char *envp[5];
+  Elf64_auxv_t aux[8];
+  char procs[32];
+  unsigned char random[16];
+};
+
+static struct block *make_block(const struct phx_env *e) {
+  struct block *b = mmap(NULL, sizeof *b, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (b == MAP_FAILED) return NULL;
+  snprintf(b->procs, sizeof b->procs, "GOMAXPROCS=%d", max_procs(e));
+  b->argv[0] = (char *)"libphoenix";
+  b->envp[0] = b->procs;
+  b->envp[1] = (char *)"GOGC=off";
+  b->envp[2] = (char *)"GOMEMLIMIT=256MiB";
+  b->envp[3] = (char *)"GODEBUG=asyncpreemptoff=1,updatemaxprocs=0,containermaxprocs=0";
+  static const unsigned long copied[] = {AT_PAGESZ, AT_HWCAP, AT_HWCAP2, AT_SYSINFO_EHDR, AT_SECURE};
+  int n = 0;
+  for (size_t i = 0; i < sizeof copied / sizeof *copied; i++) {
+    unsigned long v = getauxval(copied[i]);
+    if (v || copied[i] == AT_SECURE) b->aux[n++] = (Elf64_auxv_t){.a_type = copied[i], .a_un.a_val = v};
+  }
+  if (getrandom(b->random, sizeof b->random, GRND_NONBLOCK) == (ssize_t)sizeof b->random)
+    b->aux[n++] = (Elf64_auxv_t){.a_type = AT_RANDOM, .a_un.a_val = (uintptr_t)b->random};
+  return b; /* aux ends with AT_NULL: zeroed memory */
+}
+
+/* Signals Go takes over at start without using them here: asynchronous
+ * preemption is off, and SIGPIPE is the host's business. */
+static const int given_back[] = {SIGURG, SIGPIPE};
+
+static int run_entry(struct phx_state *s, struct phx_env *e) {
+  struct block *b = make_block(e);
+  if (!b) return ENOMEM;
+  atomic_store(&s->touched, true);
+  atomic_store(&s->pid, getpid());
+  struct sigaction host[2];
+  sigset_t all, mask;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &mask); /* the host's signals go to the host's threads */
+  for (int i = 0; i < 2; i++) sigaction(given_back[i], NULL, &host[i]);
+  for (phx_init *f = phx_init_start; f < phx_init_end; f++) (*f)(1, b->argv, b->envp);
+  int err = go_start(s, e); /* waits until Go is up */
+  for (int i = 0; i < 2; i++) sigaction(given_back[i], &host[i], NULL);
+  pthread_sigmask(SIG_SETMASK, &mask, NULL);
+  if (!err) phx_exit_arm();
+  return err;
+}
+
+static void settle(struct phx_guard *g, uint32_t word) {
+  atomic_store_explicit(&g->word, word, memory_order_release);
+  syscall(SYS_futex, &g->word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+int phx_start(struct phx_state *s) {
+  struct phx_guard *g = s->guard;
+  for (;;) {
+    uint32_t w = PHX_ASLEEP;
+    if (atomic_compare_exchange_strong(&g->word, &w, PHX_STARTING)) break;
+    if (w == PHX_AWAKE) return 0;
+    syscall(SYS_futex, &g->word, FUTEX_WAIT_PRIVATE, PHX_STARTING, NULL, NULL, 0);
+  }
+  int cancel, err = ENOSYS;
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+  struct phx_env *e = atomic_load(&s->env);
+  if (!atomic_load(&s->touched)) err = e ? preflight() : ENOMEM;
+  if (!err) err = run_entry(s, e);
+  settle(g, err ? PHX_ASLEEP : PHX_AWAKE);
+  pthread_setcancelstate(cancel, NULL);
+  return err;
+}
+
+const char *phx_start_reason(int err) {
+  switch (err) {
+    case ENOSYS: return "this process was forked from one that had used the library (or the kernel is older than 4.14)";
+    case EAGAIN: return "the threads that the library needs cannot be started (pids.max, RLIMIT_NPROC)";
+    case ESHUTDOWN: return "the process is exiting";
+    default: return "the library's runtime needs 2 GiB of address space (RLIMIT_AS) and some memory";
+  }
+}

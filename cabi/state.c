@@ -1,0 +1,117 @@
+#define _GNU_SOURCE
+#include "state.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "bridge.h"
+#include "log.h"
+#include "start.h"
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18 /* linux/mman.h, kernel 4.14 */
+#endif
+
+static _Atomic(struct phx_state *) the_state;
+
+static void *pages(size_t n) {
+  void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return p == MAP_FAILED ? NULL : p;
+}
+
+static void report_ignored(struct phx_state *s, const struct phx_env *e) {
+  if (*e->bad) phx_log(s, PHX_LOG_ERROR, "call=environment errno=EINVAL reason=\"%s\"", e->bad);
+}
+
+/* Reads the environment for this process unless that was done here already (a
+ * forked child reads it anew). */
+static void refresh_env(struct phx_state *s) {
+  struct phx_env *old = atomic_load_explicit(&s->env, memory_order_acquire);
+  if (old && old->pid == getpid()) return;
+  struct phx_env *e = pages(sizeof *e);
+  if (!e) return;
+  phx_env_read(e);
+  if (atomic_compare_exchange_strong(&s->env, &old, e))
+    report_ignored(s, e);
+  else
+    munmap(e, sizeof *e);
+}
+
+static struct phx_state *make_state(void) {
+  size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  struct phx_state *s = pages(sizeof *s), *first = NULL;
+  if (!s) return NULL;
+  s->guard = pages(page);
+  if (!s->guard) {
+    munmap(s, sizeof *s);
+    return NULL;
+  }
+  /* Without it a child could not tell that the runtime it sees is its
+   * parent's: such a kernel gets no Go at all. */
+  if (madvise(s->guard, page, MADV_WIPEONFORK)) atomic_store(&s->touched, true);
+  if (atomic_compare_exchange_strong(&the_state, &first, s)) {
+    refresh_env(s);
+    return s;
+  }
+  munmap(s->guard, page);
+  munmap(s, sizeof *s);
+  return first;
+}
+
+struct phx_state *phx_state(void) {
+  struct phx_state *s = atomic_load_explicit(&the_state, memory_order_acquire);
+  if (__builtin_expect(s != NULL, 1)) return s;
+  int saved = errno;
+  s = make_state();
+  if (s) errno = saved;
+  return s;
+}
+
+/* Counts the call before it looks at exiting, while the exit handler sets
+ * exiting before it looks at the counts: one of the two sees the other. */
+static int admit(struct phx_call *c, struct phx_state *s) {
+  uintptr_t t = (uintptr_t)pthread_self();
+  c->s = s;
+  c->stripe = &s->calls[((t >> 12) * 0x9E3779B97F4A7C15ull) >> 58];
+  atomic_fetch_add(&c->stripe->inside, 1);
+  if (__builtin_expect(!atomic_load(&s->exiting), 1)) return 0;
+  phx_leave(c);
+  return ESHUTDOWN;
+}
+
+static int started(struct phx_state *s, const char *name) {
+  int saved = errno;
+  refresh_env(s);
+  int err = phx_start(s);
+  if (err)
+    phx_log(s, PHX_LOG_ERROR, "call=%s errno=%s reason=\"%s\"", name, phx_errno_name(err),
+            phx_start_reason(err));
+  errno = saved;
+  return err;
+}
+
+int phx_enter(struct phx_call *c, const char *name) {
+  struct phx_state *s = phx_state();
+  if (!s) return ENOMEM;
+  if (__builtin_expect(atomic_load_explicit(&s->guard->word, memory_order_acquire) != PHX_AWAKE, 0)) {
+    if (atomic_load(&s->exiting)) return ESHUTDOWN;
+    int err = started(s, name);
+    if (err) return err;
+  }
+  return admit(c, s);
+}
+
+int phx_enter_plain(struct phx_call *c) {
+  struct phx_state *s = phx_state();
+  if (!s) return ENOMEM;
+  return admit(c, s);
+}
+
+void phx_leave(struct phx_call *c) { atomic_fetch_sub(&c->stripe->inside, 1); }
+
+int32_t *phx_async_word(struct phx_state *s) { return (int32_t *)&s->async; }
+
+void phx_set_identity(struct phx_state *s, uintptr_t f) { atomic_store(&s->identity, f); }

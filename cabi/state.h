@@ -1,0 +1,72 @@
+/* state.h - what the shim knows of this process without any Go.
+ *
+ * One struct phx_state per process image, in memory of its own (not in the
+ * library's data), created by the first call of any kind and never freed.
+ * Nothing here needs a lock: every field is either written once before the
+ * state is published, or atomic, or owned as its comment says. */
+#ifndef PHX_STATE_H
+#define PHX_STATE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "env.h"
+#include "live.h"
+
+/* Values of phx_guard.word. */
+enum { PHX_ASLEEP = 0, PHX_STARTING = 1, PHX_AWAKE = 2 };
+
+/* Lives in a page that fork() empties (MADV_WIPEONFORK): in a child, however
+ * it was made (fork, _Fork, raw clone), the word is PHX_ASLEEP again. */
+struct phx_guard {
+  _Atomic uint32_t word; /* does Go run in *this* process? futex word */
+};
+
+#define PHX_STRIPES 64
+
+/* One count of calls inside the library, on a cache line of its own. */
+struct phx_stripe {
+  _Atomic int64_t inside;
+  char pad[64 - sizeof(int64_t)];
+};
+
+struct phx_state {
+  struct phx_guard *guard; /* set before publication */
+  /* Go's entry has run in this process or in a forebear: its memory is not
+   * fit for another start. Written by: the thread that owns PHX_STARTING. */
+  atomic_bool touched;
+  _Atomic(pid_t) pid;             /* process that started Go; 0 before */
+  _Atomic(struct phx_env *) env;  /* swapped, never freed: readers hold no lock */
+  atomic_bool exiting;            /* exit() has begun: new calls are refused */
+  _Atomic int32_t async;          /* async batches with I/O queued or running; written by Go */
+  atomic_bool armed_pins;         /* exit handler registered again at the first MAP */
+  _Atomic uintptr_t identity;     /* int (*)(uint64_t addr, uint64_t *id), 0: none; written by Go */
+  struct phx_live live;           /* registrations; grown by Go under its own lock */
+  struct phx_stripe calls[PHX_STRIPES];
+};
+
+/* The state of this process, made on first use; NULL only when memory is out
+ * (errno ENOMEM). Never blocks. Any thread. */
+struct phx_state *phx_state(void);
+
+/* One call from outside: what phx_enter filled in and phx_leave undoes. */
+struct phx_call {
+  struct phx_state *s;
+  struct phx_stripe *stripe;
+};
+
+/* phx_enter admits a call that needs Go and starts Go if it is the first.
+ * name is the public function, for the log. Returns 0, or the errno of the
+ * refusal: ESHUTDOWN (exit has begun), ENOSYS (forked after use, or a kernel
+ * without MADV_WIPEONFORK), ENOMEM (no address space for Go), EAGAIN (no
+ * threads for Go); the last two can be retried. Keeps errno. */
+int phx_enter(struct phx_call *c, const char *name);
+
+/* phx_enter_plain admits a call that needs no Go: ESHUTDOWN or ENOMEM. */
+int phx_enter_plain(struct phx_call *c);
+
+void phx_leave(struct phx_call *c);
+
+#endif

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# deps.sh: the system packages that building and testing need. Installs what is
+# missing only as root on an apt system; elsewhere prints the one command. It
+# never calls sudo. What only some tests need is named as optional: without it
+# those tests are skipped, and say so.
+set -euo pipefail
+need=() optional=()
+have() { command -v "$1" >/dev/null 2>&1; }
+have gcc && have g++ || need+=(g++)
+have make || need+=(make)
+have readelf || need+=(binutils)
+have python3 || need+=(python3)
+have git || need+=(git)
+have clang && have clang++ || optional+=(clang)
+all=("${need[@]}" "${optional[@]}")
+[ ${#all[@]} -eq 0 ] && exit 0
+if [ "$(id -u)" = 0 ] && have apt-get; then
+  export DEBIAN_FRONTEND=noninteractive
+  apt-get -qq update >/dev/null && apt-get -qq install -y --no-install-recommends "${all[@]}" >/dev/null && exit 0
+  echo "deps: apt-get could not install ${all[*]}" >&2
+  [ ${#need[@]} -eq 0 ] && exit 0
+  exit 1
+fi
+if [ ${#need[@]} -gt 0 ]; then
+  echo "deps: missing ${need[*]}; as root: apt-get install ${all[*]}" >&2
+  exit 1
+fi
+echo "deps: the tests that need ${optional[*]} will be skipped; as root: apt-get install ${optional[*]}" >&2
