@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""make test: every suite, one after the other, and one closing line
+`N passed, M failed, K skipped` summed over Go, C and Python. The exit status
+agrees with it. PHX_REQUIRE=all (or a list of gpu,io_uring,seccomp,odirect)
+turns skips for want of those things into failures."""
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ET
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+OUT = os.path.join(TOP, "build", "report")
+MAKE = os.environ.get("MAKE", "make")
+total = {"passed": 0, "failed": 0, "skipped": 0}
+failures = []
+
+
+def count(suite, passed=0, failed=0, skipped=0):
+    for key, n in (("passed", passed), ("failed", failed), ("skipped", skipped)):
+        total[key] += n
+    if failed:
+        failures.append(f"{suite}: {failed} failed")
+    print(f"== {suite}: {passed} passed, {failed} failed, {skipped} skipped", flush=True)
+
+
+def run(*command, **kw):
+    print("$", *command, flush=True)
+    return subprocess.run(command, cwd=TOP, **kw)
+
+
+def step(suite, *command):
+    """A command that is one test: it passes or it fails."""
+    ok = run(*command).returncode == 0
+    count(suite, passed=int(ok), failed=int(not ok))
+    return ok
+
+
+def lines(suite, *command):
+    """A command that prints `ok NAME`, `FAIL NAME: ..`, `skip NAME: ..`."""
+    p = run(*command, stdout=subprocess.PIPE, text=True)
+    print(p.stdout, end="")
+    n = {w: len(re.findall(rf"^{w} ", p.stdout, re.M)) for w in ("ok", "FAIL", "skip")}
+    broken = int(p.returncode != 0 and not n["FAIL"]) or int(not sum(n.values()))
+    count(suite, n["ok"], n["FAIL"] + broken, n["skip"])
+
+
+def go_suite(suite, *flags):
+    """go test, counted by leaf tests; prints failures and skips only."""
+    command = ["go", "test", "-json", *flags, "./..."]
+    print("$", *command, flush=True)
+    p = subprocess.Popen(command, cwd=TOP, stdout=subprocess.PIPE, text=True)
+    result, output, broken = {}, {}, []
+    for raw in p.stdout:
+        try:
+            e = json.loads(raw)
+        except ValueError:
+            print(raw, end="")
+            continue
+        key = (e.get("Package") or e.get("ImportPath"), e.get("Test"))
+        if e["Action"] in ("output", "build-output"):
+            output.setdefault(key, []).append(e["Output"])
+        elif e["Action"] in ("pass", "fail", "skip") and e.get("Test"):
+            result[key] = e["Action"]
+        elif e["Action"] in ("fail", "build-fail"):
+            broken.append(key)
+    p.wait()
+    parents = {(pkg, t.rsplit("/", 1)[0]) for pkg, t in result if "/" in t}
+    leaves = {k: v for k, v in result.items() if k not in parents or v == "fail"}
+    for key, verdict in leaves.items():
+        if verdict != "pass":
+            print(f"-- {verdict} {key[0]} {key[1]}\n{''.join(output.get(key, []))}", end="")
+    for key in broken:
+        print(f"-- fail {key[0]}\n{''.join(output.get(key, []))}", end="")
+    n = {v: sum(1 for x in leaves.values() if x == v) for v in ("pass", "fail", "skip")}
+    lost = int(p.returncode != 0 and not n["fail"])
+    count(suite, n["pass"], n["fail"] + lost, n["skip"])
+
+
+def c_suite(suite, target, report):
+    path = os.path.join(OUT, report)
+    p = run(MAKE, "--no-print-directory", target, f"FILTER=--json {path}")
+    try:
+        with open(path) as f:
+            n = json.load(f)
+        lost = int(p.returncode != 0 and not n["failed"])
+        count(suite, n["passed"], n["failed"] + lost, n["skipped"])
+    except (OSError, ValueError):
+        count(suite, failed=1)
+
+
+def python_suite(suite):
+    path = os.path.join(OUT, "python.xml")
+    p = run(sys.executable, "test/run_pytest.py", "-q", "-rs", f"--junitxml={path}", "test/python")
+    try:
+        s = ET.parse(path).getroot().find("testsuite")
+        n = {k: int(s.get(k)) for k in ("tests", "failures", "errors", "skipped")}
+        bad = n["failures"] + n["errors"]
+        lost = int(p.returncode != 0 and not bad)
+        count(suite, n["tests"] - bad - n["skipped"], bad + lost, n["skipped"])
+    except (OSError, ET.ParseError, AttributeError):
+        count(suite, failed=1)
+
+
+def main():
+    begin = time.monotonic()
+    os.makedirs(OUT, exist_ok=True)
+    for old in os.listdir(OUT):
+        os.remove(os.path.join(OUT, old))
+    if step("build", MAKE, "--no-print-directory", "build"):
+        step("gofmt", "bash", "-c", 'out=$(gofmt -l $(git ls-files "*.go")); echo "$out"; [ -z "$out" ]')
+        step("vet", "go", "vet", "./...")
+        step("staticcheck", "go", "tool", "staticcheck", "./...")
+        lines("headers", "test/header/run.sh")
+        go_suite("go")
+        go_suite("go, race detector", "-race")
+        c_suite("C, host device", "check-c", "c.json")
+        python_suite("Python, host device")
+        lines("examples and README", "test/examples.sh")
+        c_suite("C, AddressSanitizer", "asan", "asan.json")
+    print(f"took {time.monotonic() - begin:.0f} s")
+    for line in failures:
+        print("!!", line)
+    print(f"{total['passed']} passed, {total['failed']} failed, {total['skipped']} skipped", flush=True)
+    return 1 if total["failed"] or not total["passed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

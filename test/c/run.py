@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Runs the C behaviour tests of a folder and counts their cases.
+
+    run.py --lib build/libphoenix.so --bin build/test-c [--json FILE] [--env K=V]... [--asan] [FILTER]
+
+FILTER: only programs with it in their name; `program.case` also filters cases.
+Every program runs in an empty folder of its own (under TMPDIR, else beside the
+programs: O_DIRECT needs a real file system) and prints a line for each case
+(t.h). One that crashes, hangs, or prints no such line counts as a failure.
+Ends with `N passed, M failed, K skipped`; the exit status agrees."""
+import argparse
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+LIMIT_S = 120  # a program takes a few seconds; the harness reports hung cases itself at 60
+LINE = re.compile(r"^(ok|FAIL|skip) (.*)")
+
+
+def arguments():
+    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    p.add_argument("filter", nargs="?", default="")
+    p.add_argument("--lib", default="build/libphoenix.so")
+    p.add_argument("--bin", help="folder of the programs; default: test-c beside the library")
+    p.add_argument("--json", help="file for the counts")
+    p.add_argument("--env", action="append", default=[], metavar="K=V")
+    p.add_argument("--asan", action="store_true", help="library and programs are AddressSanitizer builds")
+    a = p.parse_args()
+    a.lib = os.path.abspath(a.lib)
+    a.bin = os.path.abspath(a.bin or os.path.join(os.path.dirname(a.lib), "test-c"))
+    return a
+
+
+def programs(folder):
+    for name in sorted(os.listdir(folder)):
+        path = os.path.join(folder, name)
+        if "." not in name and os.path.isfile(path) and os.access(path, os.X_OK):
+            yield name, path
+
+
+def environment(a, scratch):
+    home = os.path.dirname(a.lib)
+    if os.path.basename(a.lib) != "libphoenix.so":  # found by its SONAME
+        home = os.path.join(scratch, "lib")
+        os.makedirs(home, exist_ok=True)
+        os.symlink(a.lib, os.path.join(home, "libphoenix.so"))
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("PHXFS_", "T_"))}
+    env.update(PHX_LIB=a.lib, LD_LIBRARY_PATH=home)
+    if a.asan:  # Go's memory is not LeakSanitizer's to judge, faults are Go's to see first
+        env["ASAN_OPTIONS"] = "detect_leaks=0:allow_user_segv_handler=1:abort_on_error=1"
+    env.update(e.split("=", 1) for e in a.env)
+    return env
+
+
+def run(path, case, env, cwd):
+    """Returns (exit status or None, stdout, stderr) of one program."""
+    p = subprocess.Popen([path] + ([case] if case else []), cwd=cwd, env=env, stdin=subprocess.DEVNULL,
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
+                         start_new_session=True)
+    try:
+        out, err = p.communicate(timeout=LIMIT_S)
+        return p.returncode, out, err
+    except subprocess.TimeoutExpired:
+        os.killpg(p.pid, signal.SIGKILL)  # the program and the children it made
+        out, err = p.communicate()
+        return None, out, err
+
+
+def judge(name, status, out, err):
+    """Prints the program's lines; returns its counts."""
+    n = {"ok": 0, "FAIL": 0, "skip": 0}
+    for line in out.splitlines():
+        m = LINE.match(line)
+        if m:
+            n[m.group(1)] += 1
+            line = f"{m.group(1)} {name}.{m.group(2)}"
+        print(line)
+    wrong = None
+    if status is None:
+        wrong = f"not finished after {LIMIT_S} s, killed"
+    elif status < 0:
+        wrong = f"killed by signal {-status} ({signal.Signals(-status).name})"
+    elif status not in (0, 1, 77):
+        wrong = f"exit status {status}"
+    elif not sum(n.values()):
+        wrong = f"no case was run, exit status {status}"
+    elif (status == 1) != (n["FAIL"] > 0) or (status == 77) != (n["ok"] + n["FAIL"] == 0):
+        wrong = f"exit status {status} does not agree with its lines"
+    if wrong:
+        n["FAIL"] += 1
+        print(f"FAIL {name}: {wrong}")
+    if n["FAIL"] and err:
+        print("".join(f"  | {line}\n" for line in err.splitlines()[-60:]), end="")
+    sys.stdout.flush()
+    return n
+
+
+def main():
+    a = arguments()
+    want, _, case = a.filter.partition(".")
+    total, slow, begin = {"ok": 0, "FAIL": 0, "skip": 0}, [], time.monotonic()
+    base = os.environ.get("TMPDIR") or a.bin
+    scratch = tempfile.mkdtemp(prefix="scratch-", dir=base)
+    try:
+        env = environment(a, scratch)
+        for name, path in programs(a.bin):
+            if want not in name:
+                continue
+            cwd = os.path.join(scratch, name)
+            os.makedirs(cwd)
+            t = time.monotonic()
+            for verdict, k in judge(name, *run(path, case, env, cwd)).items():
+                total[verdict] += k
+            slow.append((time.monotonic() - t, name))
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    if not sum(total.values()):
+        print(f"FAIL: no program in {a.bin} matches {a.filter!r}")
+        total["FAIL"] += 1
+    slow.sort(reverse=True)
+    print(f"took {time.monotonic() - begin:.1f} s; slowest: " + ", ".join(f"{n} {t:.1f} s" for t, n in slow[:3]))
+    print(f"{total['ok']} passed, {total['FAIL']} failed, {total['skip']} skipped")
+    if a.json:
+        with open(a.json, "w") as f:
+            json.dump({"passed": total["ok"], "failed": total["FAIL"], "skipped": total["skip"]}, f)
+    return 1 if total["FAIL"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

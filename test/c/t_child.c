@@ -1,0 +1,111 @@
+#include "t.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
+extern char **environ;
+void t_watch(const char *name, unsigned seconds); /* t.c */
+
+#define CHILDREN 256
+static _Atomic pid_t running[CHILDREN]; /* killed when the case ends or hangs */
+
+static void remember(pid_t pid) {
+  for (int i = 0; i < CHILDREN; i++) {
+    pid_t none = 0;
+    if (atomic_compare_exchange_strong(&running[i], &none, pid)) return;
+  }
+}
+
+void t_kill_children(void) {
+  for (int i = 0; i < CHILDREN; i++) {
+    pid_t pid = atomic_exchange(&running[i], 0);
+    if (pid > 0) kill(pid, SIGKILL);
+  }
+}
+
+pid_t t_fork(void (*f)(void *), void *arg) {
+  fflush(NULL);
+  pid_t pid = fork();
+  if (pid < 0) {
+    t_fail(__FILE__, __LINE__, "fork: %s", t_errno(errno));
+    return -1;
+  }
+  if (pid > 0) {
+    remember(pid);
+    return pid;
+  }
+  for (int i = 0; i < CHILDREN; i++) atomic_store(&running[i], 0); /* the parent's */
+  t_watch("(a forked child)", T_CASE_SECONDS - 15);
+  f(arg);
+  exit(0);
+}
+
+bool t_is_child(void) { return getenv("T_CHILD") != NULL; }
+
+static char **environment(const char *entry, const char *const *env) {
+  size_t n = 0, k = 0;
+  while (environ[n]) n++;
+  while (env && env[k]) k++;
+  char **all = calloc(n + k + 3, sizeof *all), *mark = NULL;
+  size_t out = 0;
+  if (asprintf(&mark, "T_CHILD=%s", entry) < 0) abort();
+  all[out++] = mark;
+  for (size_t i = 0; i < k; i++)
+    if (strchr(env[i], '=')) all[out++] = (char *)env[i];
+  for (size_t i = 0; i < n; i++) {
+    size_t name = strcspn(environ[i], "=");
+    bool dropped = !strncmp(environ[i], "T_CHILD=", 8);
+    for (size_t j = 0; j < k && !dropped; j++)
+      dropped = strcspn(env[j], "=") == name && !strncmp(env[j], environ[i], name);
+    if (!dropped) all[out++] = environ[i];
+  }
+  return all;
+}
+
+pid_t t_spawn(const char *entry, const char *const *env, int out, int err) {
+  pid_t pid = -1;
+  posix_spawn_file_actions_t acts;
+  posix_spawn_file_actions_init(&acts);
+  if (out >= 0) posix_spawn_file_actions_adddup2(&acts, out, STDOUT_FILENO);
+  if (err >= 0) posix_spawn_file_actions_adddup2(&acts, err, STDERR_FILENO);
+  char **all = environment(entry, env);
+  char *argv[] = {"child", NULL};
+  int rc = posix_spawn(&pid, "/proc/self/exe", &acts, NULL, argv, all);
+  posix_spawn_file_actions_destroy(&acts);
+  free(all[0]);
+  free(all);
+  if (rc) {
+    t_fail(__FILE__, __LINE__, "posix_spawn of %s: %s", entry, t_errno(rc));
+    return -1;
+  }
+  remember(pid);
+  return pid;
+}
+
+int t_wait(pid_t pid) {
+  int status = -1;
+  if (pid <= 0) return -1;
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  for (int i = 0; i < CHILDREN; i++) {
+    pid_t it = pid;
+    if (atomic_compare_exchange_strong(&running[i], &it, 0)) break;
+  }
+  return status;
+}
+
+void t_check_status(const char *file, int line, int status, int want, const char *input) {
+  if (WIFEXITED(status) && WEXITSTATUS(status) == want) return;
+  if (WIFSIGNALED(status))
+    t_fail(file, line, "child: killed by signal %d, want exit %d, input: %s", WTERMSIG(status), want,
+           input);
+  else
+    t_fail(file, line, "child: got exit %d want %d, input: %s", WEXITSTATUS(status), want, input);
+}
+
+void t_run_child(const char *file, int line, const char *entry, const char *const *env) {
+  t_check_status(file, line, t_wait(t_spawn(entry, env, -1, -1)), 0, entry);
+}

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# make soak: the suites again, many times and under other schedules, for what a
+# single run would miss. PHX_SOAK=N multiplies the rounds (default 1).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+n=${PHX_SOAK:-1}
+echo "== engine and core, race detector, on 1, 2 and 8 processors"
+for p in 1 2 8; do GOMAXPROCS=$p go test -race -count=$((5 * n)) ./engine/... ./core/...; done
+echo "== fuzzing"
+for target in $(grep -rhoE '^func Fuzz[A-Za-z]+' core engine internal | awk '{print $2}' | sort -u); do
+  dir=$(grep -rlE "^func $target\(" core engine internal | head -n1 | xargs dirname)
+  go test -run '^$' -fuzz "^$target\$" -fuzztime $((60 * n))s "./$dir"
+done
+echo "== the C suite, repeated"
+make --no-print-directory build
+for ((i = 1; i <= 10 * n; i++)); do make --no-print-directory check-c >build/soak-c.log 2>&1 || { cat build/soak-c.log; exit 1; }; tail -n 1 build/soak-c.log; done
