@@ -50,37 +50,36 @@ static bool alive(struct phx_state *s, const struct phx_pin *p) {
   return life == PHX_LIFE_KNOWN ? id == p->identity : life == PHX_LIFE_UNASKED;
 }
 
+#define WHICH "call=exit device=%d address=0x%llx length=%llu "
+#define ITS(p) (p)->device, (unsigned long long)(p)->addr, (unsigned long long)(p)->len
+
+/* Refuses new users for good. False: somebody is inside. */
+static bool shut(struct phx_pin *p) {
+  return !(atomic_fetch_or(&p->gate, PHX_GATE_CLOSED) & ~PHX_GATE_CLOSED);
+}
+
+/* A deregmem may still be inside after the 30 s: whoever moves the state from
+ * MAPPED to UNMAPPED does the UNMAP and the munmap, and nobody else. */
 static void release(struct phx_state *s, struct phx_pin *p) {
-  uint32_t st = atomic_load(&p->state), idle = 0;
-  if (st != PHX_PIN_MAPPED && st != PHX_PIN_UNMAPPED) return;
+  uint32_t mapped = PHX_PIN_MAPPED;
+  if (atomic_load(&p->state) != PHX_PIN_MAPPED) return;
   if (p->pid != getpid()) return; /* borrowed from a parent: the parent's to release */
-  if (!atomic_compare_exchange_strong(&p->gate, &idle, PHX_GATE_CLOSED)) {
-    /* A leaked pin is better than DMA into memory that is somebody else's. */
-    phx_log(s, PHX_LOG_ERROR,
-            "call=exit device=%d address=0x%llx length=%llu errno=EBUSY "
-            "reason=\"I/O is still inside the registration: it stays pinned\"",
-            p->device, (unsigned long long)p->addr, (unsigned long long)p->len);
+  if (!shut(p)) { /* a leaked pin is better than DMA into memory that is somebody else's */
+    phx_log(s, PHX_LOG_ERROR, WHICH "errno=EBUSY reason=\"I/O is still inside the registration: it stays pinned\"", ITS(p));
     return;
   }
-  if (st == PHX_PIN_MAPPED) {
-    if (alive(s, p)) {
-      struct phxfs_map_param m = {.c_vaddr = p->host, .c_size = p->len,
-                                  .n_vaddr = p->addr, .n_size = p->len,
-                                  .dev_id = (uint64_t)p->device};
-      if (ioctl(p->fd, PHXFS_IOC_UNMAP, &m)) {
-        phx_log(s, PHX_LOG_ERROR,
-                "call=exit device=%d address=0x%llx length=%llu errno=%s reason=\"UNMAP failed: it stays pinned\"",
-                p->device, (unsigned long long)p->addr, (unsigned long long)p->len, phx_errno_name(errno));
-        return;
-      }
-    } else {
-      phx_log(s, PHX_LOG_WARN,
-              "call=exit device=%d address=0x%llx length=%llu reason=\"device memory was freed before deregmem: no UNMAP\"",
-              p->device, (unsigned long long)p->addr, (unsigned long long)p->len);
+  if (!atomic_compare_exchange_strong(&p->state, &mapped, PHX_PIN_UNMAPPED)) return;
+  if (alive(s, p)) {
+    struct phxfs_map_param m = {.c_vaddr = p->host, .c_size = p->len, .n_vaddr = p->addr,
+                                .n_size = p->len};
+    if (ioctl(p->fd, PHXFS_IOC_UNMAP, &m)) {
+      phx_log(s, PHX_LOG_ERROR, WHICH "errno=%s reason=\"UNMAP failed: it stays pinned\"", ITS(p), phx_errno_name(errno));
+      return;
     }
-    atomic_store(&p->state, PHX_PIN_UNMAPPED);
+  } else {
+    phx_log(s, PHX_LOG_WARN, WHICH "reason=\"device memory was freed before deregmem: no UNMAP\"", ITS(p));
   }
-  if (!munmap((void *)(uintptr_t)p->host, p->len)) atomic_store(&p->state, PHX_PIN_FREE);
+  munmap((void *)(uintptr_t)p->host, p->len);
 }
 
 void phx_live_release(struct phx_state *s) {

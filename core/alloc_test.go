@@ -10,10 +10,10 @@ import (
 // steady fails if f allocates once its pools are filled.
 func steady(t *testing.T, name string, f func()) {
 	t.Helper()
-	for range 50 {
+	for range 20 {
 		f()
 	}
-	if got := testing.AllocsPerRun(200, f); got != 0 {
+	if got := testing.AllocsPerRun(100, f); got != 0 {
 		t.Errorf("%s: %v allocations per call, want 0", name, got)
 	}
 }

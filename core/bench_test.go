@@ -90,7 +90,7 @@ func BenchmarkCalls(b *testing.B) {
 	fd := fd(f)
 	b.Run("pread", func(b *testing.B) {
 		for range b.N {
-			_, _ = kernelIO{}.Pread(fd, HostAddr(addr), 4096, 0)
+			_, _ = engine.Kernel().Pread(fd, HostAddr(addr), 4096, 0)
 		}
 	})
 	b.Run("Transfer/cpu", func(b *testing.B) {

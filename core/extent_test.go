@@ -21,6 +21,8 @@ func FuzzResolveArithmetic(f *testing.F) {
 		{page, page, 1 << 40, page - 1, 2, 0, 1},
 		{math.MaxUint64 - page, page, 1 << 40, 5, math.MaxInt64, math.MaxUint64, -1},
 		{0, math.MaxUint64, 0, math.MaxUint64 - 1, 1, 1, math.MaxInt64},
+		{page, page, 1 << 40, 0, 1, math.MaxUint64, 1},
+		{page, page, 1 << 40, 0, 2, math.MaxUint64 - 1, 2},
 		{1 << 63, 1 << 62, 1 << 46, 1 << 61, -1, 1 << 63, math.MinInt64},
 	} {
 		f.Add(s.base, s.length, s.host, s.at, s.off, s.n, s.file)

@@ -60,7 +60,7 @@ func New(c Config) *Library {
 		newEngine: c.NewEngine,
 		ledger:    c.Ledger,
 		log:       c.Log,
-		io:        kernelIO{},
+		io:        engine.Kernel(),
 	}
 	l.errs.fill()
 	l.life, _ = c.Connector.(connectors.Liveness)

@@ -79,6 +79,43 @@ func TestDevicesAndRegistrationsTellTheirLife(t *testing.T) {
 	}
 }
 
+// lockless is a Logger that fails when an event comes under a device's lock.
+type lockless struct {
+	t     *testing.T
+	d     *device
+	count int
+}
+
+func (l *lockless) Enabled(Level) bool { return true }
+func (l *lockless) Event(e Event) {
+	l.count++
+	if !l.d.mu.TryLock() {
+		l.t.Errorf("event under a lock: %+v", e)
+		return
+	}
+	l.d.mu.Unlock()
+}
+
+func TestEventsComeWithoutALock(t *testing.T) {
+	log := &lockless{t: t}
+	r := newRig(t, withLog(log))
+	log.d = &r.devices[0]
+	r.open(0)
+	r.register(0, page, page)
+	good := Request{FD: -1, Buf: page, Len: 1}
+	reqs := []Request{good, {Buf: 9 * page}, good, {Buf: page, BufOffset: -1}, {Device: 9}, good}
+	if failed, err := r.Run(engine.Read, reqs); failed != len(reqs) || err != nil {
+		t.Fatalf("Run = %d, %v", failed, err)
+	}
+	r.deregister(0, page, page)
+	if err := r.Close(0); err != nil {
+		t.Fatal(err)
+	}
+	if log.count != len(reqs)+4 {
+		t.Fatalf("%d events, want %d", log.count, len(reqs)+4)
+	}
+}
+
 func TestFailingCallsAreLeftToTheCallerToReport(t *testing.T) {
 	log := &events{max: LevelDebug}
 	r := newRig(t, withLog(log))

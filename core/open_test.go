@@ -1,6 +1,8 @@
 package core
 
 import (
+	"errors"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -76,6 +78,35 @@ func TestConcurrentOpensShareOneNode(t *testing.T) {
 		t.Fatalf("opens %d, want 2", r.devices[1].opens)
 	}
 	_ = r.Close(1)
+}
+
+func TestManyConcurrentOpensAndClosesNeverHoldTwoNodes(t *testing.T) {
+	r := newRig(t)
+	var nodes atomic.Int64
+	r.nodes.onOpen = func() error {
+		if n := nodes.Add(1); n != 1 {
+			t.Errorf("%d nodes at once", n)
+		}
+		runtime.Gosched()
+		return nil
+	}
+	r.nodes.onClose = func() error { nodes.Add(-1); return nil }
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 300 {
+				switch err := r.Open(1); {
+				case err == nil:
+					if err := r.Close(1); err != nil {
+						t.Errorf("Close of an open device: %v", err)
+					}
+				case !errors.Is(err, errClosingOpen):
+					t.Errorf("Open: %v", err)
+				}
+			}
+		})
+	}
+	wg.Wait()
 }
 
 func TestOpenThatWaitedForAFailedOpenTriesItself(t *testing.T) {

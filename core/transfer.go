@@ -11,19 +11,6 @@ import (
 // (docs/abi.md); the kernel itself stops at 2 GiB - 4 KiB.
 const maxChunk = 1 << 30
 
-// kernelIO is engine.IO over the kernel.
-type kernelIO struct{}
-
-func (kernelIO) Pread(fd int32, addr HostAddr, n uint64, off int64) (int64, syscall.Errno) {
-	got, _, errno := syscall.Syscall6(syscall.SYS_PREAD64, uintptr(fd), uintptr(addr), uintptr(n), uintptr(off), 0, 0)
-	return int64(got), errno
-}
-
-func (kernelIO) Pwrite(fd int32, addr HostAddr, n uint64, off int64) (int64, syscall.Errno) {
-	got, _, errno := syscall.Syscall6(syscall.SYS_PWRITE64, uintptr(fd), uintptr(addr), uintptr(n), uintptr(off), 0, 0)
-	return int64(got), errno
-}
-
 // Transfer is one read or write of n bytes between fd at file offset off and
 // memory at buf+bufOff: of device id, or of this process if id < 0. It returns
 // the bytes moved: fewer than n at the end of a file, or when an error came

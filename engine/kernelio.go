@@ -11,6 +11,9 @@ import (
 // is an integer: the collector has no part in it.
 type kernelIO struct{}
 
+// Kernel is the IO that goes to the kernel.
+func Kernel() IO { return kernelIO{} }
+
 func (kernelIO) Pread(fd int32, addr HostAddr, n uint64, off int64) (int64, syscall.Errno) {
 	r, _, e := unix.Syscall6(unix.SYS_PREAD64, uintptr(fd), uintptr(addr), uintptr(n), uintptr(off), 0, 0)
 	return int64(r), e
