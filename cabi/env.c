@@ -31,23 +31,23 @@ static int level(struct phx_env *e) {
   return PHX_LOG_ERROR; /* someone wants to know something */
 }
 
-static int workers(struct phx_env *e) {
-  const char *v = secure_getenv("PHXFS_WORKERS");
+static int number(struct phx_env *e, const char *name, long low, long high) {
+  const char *v = secure_getenv(name);
   if (!v || !*v) return 0;
-  char *end;
+  char *end, why[64];
   long n = strtol(v, &end, 10);
-  if (*end || n < 1 || n > 64) {
-    reject(e, "PHXFS_WORKERS", "is no number from 1 to 64 and is ignored");
-    return 0;
-  }
-  return (int)n;
+  if (!*end && n >= low && n <= high) return (int)n;
+  snprintf(why, sizeof why, "is no number from %ld to %ld and is ignored", low, high);
+  reject(e, name, why);
+  return 0;
 }
 
 void phx_env_read(struct phx_env *e) {
   memset(e, 0, sizeof *e);
   e->pid = getpid();
   e->log_level = level(e);
-  e->workers = workers(e);
+  e->workers = number(e, "PHXFS_WORKERS", 1, 64);
+  e->queue_depth = number(e, "PHXFS_QUEUE_DEPTH", 8, 4096);
   text(e, "PHXFS_LOG_FILE", e->log_file, sizeof e->log_file, "");
   text(e, "PHXFS_VENDOR", e->vendor, sizeof e->vendor, "");
   text(e, "PHXFS_IO_ENGINE", e->io_engine, sizeof e->io_engine, "");

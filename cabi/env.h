@@ -12,6 +12,7 @@ struct phx_env {
   pid_t pid;            /* process in which it was read */
   int log_level;        /* PHXFS_LOG: PHX_LOG_* */
   int workers;          /* PHXFS_WORKERS: 1..64, 0 = not set or not a number in range */
+  int queue_depth;      /* PHXFS_QUEUE_DEPTH: 8..4096, 0 as above */
   char log_file[1024];  /* PHXFS_LOG_FILE; "" = stderr */
   char vendor[32];      /* PHXFS_VENDOR */
   char io_engine[32];   /* PHXFS_IO_ENGINE */

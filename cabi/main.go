@@ -39,7 +39,7 @@ func go_start(s *C.struct_phx_state, e *C.struct_phx_env) (eno C.int) {
 		Connector: conn,
 		DevDir:    C.GoString(&e.dev_dir[0]),
 		NewEngine: func() engine.Engine {
-			return newEngine(s, log, C.GoString(&e.io_engine[0]), int(e.workers))
+			return newEngine(s, log, C.GoString(&e.io_engine[0]), int(e.workers), int(e.queue_depth))
 		},
 		Ledger: newLedger(s),
 		Log:    log,
@@ -62,19 +62,16 @@ func chooseConnector(log *logger, name, sysfsRoot string) connectors.Connector {
 	return c
 }
 
-func newEngine(s *C.struct_phx_state, log *logger, name string, workers int) engine.Engine {
+func newEngine(s *C.struct_phx_state, log *logger, name string, workers, depth int) engine.Engine {
 	inFlight := (*int32)(unsafe.Pointer(C.phx_async_word(s)))
 	notice := func(reason string) { log.note(core.LevelWarn, "engine", reason) }
-	switch name {
-	case "", "sync":
-	case "io_uring":
-		notice("PHXFS_IO_ENGINE=io_uring: this version has the sync engine only")
-	default:
+	if name != "" && name != "sync" && name != "io_uring" {
 		notice("PHXFS_IO_ENGINE is neither io_uring nor sync and is ignored")
 	}
-	return engine.NewSync(engine.Config{
+	return engine.Choose(engine.Config{
 		Helpers: workers,
+		Depth:   depth,
 		Notice:  notice,
 		OnAsync: func(n int) { atomic.StoreInt32(inFlight, int32(n)) },
-	})
+	}, name)
 }

@@ -1,6 +1,10 @@
 package engine
 
-import "syscall"
+import (
+	"syscall"
+
+	"libphoenix/internal/uring"
+)
 
 // HostAddr is an address in this process's memory, in bytes. It is an integer
 // on purpose: the memory belongs to the caller (or to a device mapping) and
@@ -97,7 +101,9 @@ type IO interface {
 // Config is what an engine is built from.
 type Config struct {
 	IO      IO                        // nil: the kernel
+	Rings   uring.Kernel              // io_uring's system calls; nil: the kernel's
 	Helpers int                       // helper threads, 1..64; 0: min(usable cores - 1, 4), at least 1
+	Depth   int                       // transfers that one ring keeps going, 8..4096 (PHXFS_QUEUE_DEPTH); 0: 256
 	Notice  func(reason string)       // told once about each fallback or contained panic; may be called under the queue's lock, must not block or call the engine; nil: dropped
 	OnAsync func(queuedOrRunning int) // told the new count when an async batch starts to count or stops; called under the queue's lock, must not block; nil: dropped
 }

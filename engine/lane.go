@@ -26,6 +26,9 @@ type transport interface {
 	helper() lane
 	retire(lane)
 
+	// close gives back what the callers' lanes hold. None is lent any more.
+	close()
+
 	// quantum bounds one claim, in ns of estimated work, at most claimNs.
 	quantum() int64
 	// deep reports whether one lane keeps many transfers going at once. If

@@ -17,6 +17,7 @@ type machine struct {
 	told   func(string)
 	count  func(int)
 	origin time.Time // of the monotonic clock readings
+	reason string    // why Choose chose this engine
 
 	queue queue
 
@@ -134,4 +135,5 @@ func (m *machine) Close() {
 	q.mu.Unlock()
 	w.fire()
 	m.live.Wait()
+	m.lanes.close()
 }

@@ -15,6 +15,7 @@ func (t syncTransport) caller() lane { return t.lane }
 func (t syncTransport) release(lane) {}
 func (t syncTransport) helper() lane { return t.lane }
 func (t syncTransport) retire(lane)  {}
+func (t syncTransport) close()       {}
 func (t syncTransport) deep() bool   { return false }
 
 // quantum is short: a lane does its claim one transfer after the other, on a

@@ -119,6 +119,7 @@ def main():
         c_suite("C, host device", "check-c", "c.json")
         python_suite("Python, host device")
         lines("examples and README", "test/examples.sh")
+        lines("models", "test/models.sh")
         c_suite("C, AddressSanitizer", "asan", "asan.json")
     print(f"took {time.monotonic() - begin:.0f} s")
     for line in failures:
