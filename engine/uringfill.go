@@ -1,0 +1,166 @@
+package engine
+
+import (
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"libphoenix/internal/uring"
+)
+
+// fill queues what fits in the window, first what has to be issued again. It
+// reports whether the batch has units left that are in no window.
+func (l *uringLane) fill() (more bool) {
+	for l.again != noSlot {
+		i := l.again
+		l.again = l.slots[i].next
+		l.issue(i)
+	}
+	b := l.b
+	for {
+		if l.todo.from >= l.todo.to {
+			// One claim for each submission: the others can take the rest
+			// while the kernel is busy with this one.
+			if l.ring.Pending() > 0 {
+				return !b.exhausted()
+			}
+			var ok bool
+			if l.todo, ok = b.claim(); !ok {
+				return false
+			}
+		}
+		for l.todo.from < l.todo.to {
+			if l.free == noSlot {
+				return true
+			}
+			l.place1(l.todo.from)
+			// Only now: a panic above leaves the unit in todo, to be settled.
+			l.todo.from = b.next(l.todo.from)
+		}
+	}
+}
+
+// place1 brings the unit at at under way, or settles it if there is nothing to
+// do for a ring.
+func (l *uringLane) place1(at uint64) {
+	op := &l.b.Ops[at>>32]
+	start, n := op.extent(uint32(at))
+	switch {
+	case op.stopped(start):
+		return
+	case n == 0:
+		op.settle(start, n, 0)
+		return
+	}
+	switch l.fds.ask(op.FD) {
+	case seekable:
+		i := l.free
+		s := &l.slots[i]
+		l.free = s.next
+		l.used++
+		*s = slot{at: at, busy: true}
+		l.issue(i)
+	case stream:
+		op.settle(start, n, -int64(syscall.ESPIPE))
+	default:
+		op.settle(start, n, l.plainly(op, start, n))
+	}
+}
+
+// issue queues what is left of the unit in slot i, at most one chunk of it.
+func (l *uringLane) issue(i uint32) {
+	s := &l.slots[i]
+	op := &l.b.Ops[s.at>>32]
+	start, n := op.extent(uint32(s.at))
+	start += s.moved
+	n = min(n-s.moved, chunkBytes)
+	addr, off := uintptr(op.Addr)+uintptr(start), uint64(op.Off)+start
+	if l.vectors || s.vector {
+		s.vector = true
+		l.ring.QueueVector(uring.Readv+uring.Opcode(l.b.Kind), op.FD, addr, uint32(n), off, uint64(i))
+		return
+	}
+	l.ring.Queue(uring.Read+uring.Opcode(l.b.Kind), op.FD, addr, uint32(n), off, uint64(i))
+}
+
+// The opcodes of a Kind lie side by side.
+const (
+	_ = uint(uring.Readv + uring.Opcode(Write) - uring.Writev)
+	_ = uint(uring.Writev - uring.Readv - uring.Opcode(Write))
+	_ = uint(uring.Read + uring.Opcode(Write) - uring.Write)
+	_ = uint(uring.Write - uring.Read - uring.Opcode(Write))
+)
+
+// plainly moves bytes start..start+n of op with plain system calls.
+func (l *uringLane) plainly(op *Op, start, n uint64) int64 {
+	return transfer(l.t.io, l.b.Kind, op.FD, op.Addr+HostAddr(start), n, op.Off+int64(start))
+}
+
+// maxRefused is how many calls in a row may bring nothing forward.
+const maxRefused = 64
+
+// enter submits and waits for want completions, as far as that goes in one
+// call. An errno says that the ring failed.
+func (l *uringLane) enter(want uint32) syscall.Errno {
+	pending := l.ring.Pending()
+	if pending == 0 && l.ring.Ready() >= want {
+		return 0
+	}
+	errno := l.ring.Enter(want)
+	if l.ring.Ready() > 0 || l.ring.Pending() < pending {
+		l.refused = 0 // something came of it; the rest is for the next call
+		if errno != 0 && !passing(errno) {
+			return errno
+		}
+		return 0
+	}
+	switch {
+	case errno == syscall.EINTR: // a signal
+		return 0
+	case !passing(errno) && errno != 0:
+		return errno
+	}
+	l.refused++
+	switch {
+	case errno == 0 && l.refused > maxRefused: // it says yes and does nothing
+		return syscall.EPROTO
+	case errno == 0:
+		return 0
+	case l.ring.InFlight() > 0:
+		// EAGAIN: no memory for another request; EBUSY: completions held back.
+		// Both pass when one completes.
+		if errno := l.ring.Await(1); errno != 0 && !passing(errno) {
+			return errno
+		}
+	case l.refused > maxRefused:
+		l.refused = 0
+		l.takeBack()
+	default:
+		pause(l.refused)
+	}
+	return 0
+}
+
+// passing reports whether an errno of Enter is no fault of the ring.
+func passing(errno syscall.Errno) bool {
+	return errno == syscall.EINTR || errno == syscall.EAGAIN || errno == syscall.EBUSY
+}
+
+// takeBack does the pending requests, which the kernel refuses for want of
+// memory, with plain system calls. Nothing is in flight.
+func (l *uringLane) takeBack() {
+	l.ring.Withdraw()
+	for i := range l.slots {
+		if l.slots[i].busy {
+			l.finish(uint32(i))
+		}
+	}
+}
+
+// pause lets time pass on this very thread, the longer the more often: the
+// kernel may have completions to run on it.
+func pause(times int) {
+	const shortest, longest = 20_000, 2_000_000 // ns
+	ts := unix.Timespec{Nsec: min(shortest*int64(times), longest)}
+	_ = unix.Nanosleep(&ts, nil)
+}

@@ -1,0 +1,91 @@
+package engine
+
+import "syscall"
+
+// reap takes the completions that are there.
+func (l *uringLane) reap() {
+	for {
+		id, res, ok := l.ring.Next()
+		if !ok {
+			return
+		}
+		if id < uint64(len(l.slots)) && l.slots[id].busy {
+			l.completed(uint32(id), res)
+		}
+	}
+}
+
+// completed carries on with the unit in slot i, whose request gave res: bytes
+// or -errno. The outcome is the one that a loop of pread or pwrite would have.
+func (l *uringLane) completed(i uint32, res int32) {
+	s := &l.slots[i]
+	if res >= 0 {
+		if !l.proven {
+			l.proven, l.vectors = true, s.vector
+		}
+		op := &l.b.Ops[s.at>>32]
+		_, n := op.extent(uint32(s.at))
+		s.moved += uint64(res)
+		if res == 0 || s.moved >= n { // the end of the file, or of the unit
+			l.settle(i, int64(s.moved))
+			return
+		}
+		l.reissue(i)
+		return
+	}
+	switch errno := syscall.Errno(-res); errno {
+	case syscall.EINTR:
+		l.reissue(i)
+	case syscall.EOPNOTSUPP, syscall.EINVAL:
+		// Before 5.6 the opcode itself may be unknown.
+		if !s.vector && (l.vectors || !l.proven) {
+			s.vector = true
+			l.reissue(i)
+			return
+		}
+		l.finish(i)
+	case syscall.EAGAIN, syscall.EBUSY, syscall.ENOMEM, syscall.ECANCELED, syscall.ENOSYS, syscall.EPERM, syscall.EACCES:
+		// May be io_uring's own: a non-blocking file, no memory for the
+		// request, a cancellation, a restriction.
+		l.finish(i)
+	default:
+		l.settle(i, prefix(s.moved, -int64(errno)))
+	}
+}
+
+// prefix is the result of a unit that moved so many bytes and then got r.
+func prefix(moved uint64, r int64) int64 {
+	if r < 0 && moved > 0 {
+		return int64(moved)
+	}
+	return int64(moved) + r
+}
+
+// reissue puts slot i up to be queued again; without a ring it is finished.
+func (l *uringLane) reissue(i uint32) {
+	if l.ring == nil {
+		l.finish(i)
+		return
+	}
+	l.slots[i].next = l.again
+	l.again = i
+}
+
+// finish ends the unit in slot i with plain system calls, whose answer counts.
+func (l *uringLane) finish(i uint32) {
+	s := &l.slots[i]
+	op := &l.b.Ops[s.at>>32]
+	start, n := op.extent(uint32(s.at))
+	l.settle(i, prefix(s.moved, l.plainly(op, start+s.moved, n-s.moved)))
+}
+
+// settle records the result of the unit in slot i and frees the slot.
+func (l *uringLane) settle(i uint32, r int64) {
+	s := &l.slots[i]
+	op := &l.b.Ops[s.at>>32]
+	start, n := op.extent(uint32(s.at))
+	op.settle(start, n, r)
+	s.busy, s.next = false, l.free
+	l.free = i
+	l.used--
+}
