@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,7 +41,10 @@ void phx_log_line(struct phx_state *s, int level, const char *text, size_t len) 
   static const char *const names[] = {"", "error", "warn", "info", "debug"};
   struct phx_env *e = atomic_load(&s->env);
   if (!e || level < PHX_LOG_ERROR || level > e->log_level) return;
-  int saved = errno, fd = STDERR_FILENO;
+  int saved = errno, fd = STDERR_FILENO, cancel;
+  /* open and writev are cancellation points; a thread that ended here would
+   * stay inside the library for ever. */
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
   if (*e->log_file) {
     fd = open(e->log_file, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644);
     if (fd < 0) fd = STDERR_FILENO;
@@ -51,6 +55,7 @@ void phx_log_line(struct phx_state *s, int level, const char *text, size_t len) 
   while (writev(fd, v, 3) < 0 && errno == EINTR) {
   }
   if (fd != STDERR_FILENO) close(fd);
+  pthread_setcancelstate(cancel, NULL);
   errno = saved;
 }
 
