@@ -77,6 +77,19 @@
 // a panic in a callback costs the callback; Config.Notice is told; the thread
 // and the batch go on.
 //
+// # io_uring
+//
+// NewUring has lanes with a ring each: those of helpers belong to one thread
+// for ever, those of callers come from a pool and are lent for one batch. A
+// lane keeps a window of transfers going (uringlane.go, uringfill.go,
+// uringreap.go): what it claims it queues, one system call submits it and
+// waits, a quarter of the window at a time while there is more to claim.
+// Whatever could differ from pread is asked of the kernel or done by pread
+// (uringfd.go, uringreap.go). A ring that fails is drained before anything
+// returns, since closing it would not stop the kernel, and dropped
+// (uringbreak.go); its thread goes on with plain system calls and tries again
+// later. Choose takes this engine only if a ring could be made and read with.
+//
 // # Locks
 //
 // queue.mu is the only lock. It guards the list of tickets, the list of

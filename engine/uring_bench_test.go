@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"libphoenix/engine"
 )
 
@@ -88,6 +90,28 @@ func BenchmarkHot4KCallers(b *testing.B) {
 						e.Run(batch)
 					}
 				})
+			})
+		}
+	}
+}
+
+// BenchmarkDirect4K reads past the page cache.
+func BenchmarkDirect4K(b *testing.B) {
+	for _, m := range makers() {
+		for _, n := range []int{8, 32, 256} {
+			b.Run(fmt.Sprintf("%s/n=%d", m.name, n), func(b *testing.B) {
+				plain, _ := noisy(b, n*block)
+				direct := openFile(b, fmt.Sprintf("/proc/self/fd/%d", plain), unix.O_RDONLY|unix.O_DIRECT)
+				e := m.make(b, engine.Config{})
+				defer e.Close()
+				runtime.LockOSThread()
+				defer runtime.UnlockOSThread()
+				batch := &engine.Batch{Ops: benchOps(direct, pages(b, n*block), n)}
+				for b.Loop() {
+					e.Begin(batch, engine.Sync)
+					e.Run(batch)
+				}
+				check(b, batch)
 			})
 		}
 	}

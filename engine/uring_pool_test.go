@@ -97,14 +97,10 @@ func TestHelpersWithoutRoomForAnFDHaveNoRing(t *testing.T) {
 	rings := uringtest.New(through(kernel{}))
 	rings.Features = uring.FeatSingleMmap
 	var notices atomic.Int32
-	e := engine.Engine(nil)
-	func() {
-		var err error
-		e, err = engine.NewUring(engine.Config{Rings: rings, Helpers: helpers, Notice: func(string) { notices.Add(1) }})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}()
+	e, err := engine.NewUring(engine.Config{Rings: rings, Helpers: helpers, Notice: func(string) { notices.Add(1) }})
+	if err != nil {
+		t.Fatal(err)
+	}
 	fd, data := noisy(t, 2000*block)
 	for range 20 {
 		readBack(t, e, fd, data, 2000)
@@ -127,7 +123,7 @@ func TestCallerWithoutARingLeavesItsBatchToTheHelpers(t *testing.T) {
 	e := withRings(t, rings, engine.Config{IO: script})
 	fd, data := noisy(t, 40*block)
 	script.Add(fault.On(engine.Read).At(0).Late(late))
-	most := min(2*runtime.NumCPU(), 32) // on a machine without limits
+	most := engine.CallerRings()
 	var group sync.WaitGroup
 	for i := range most {
 		mem := pages(t, 2*block)

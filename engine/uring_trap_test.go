@@ -64,7 +64,18 @@ func withRings(t testing.TB, k uring.Kernel, cfg engine.Config) engine.Engine {
 	if cfg.Helpers == 0 {
 		cfg.Helpers = 1
 	}
-	e := newUring(t, cfg)
+	e, err := engine.NewUring(cfg)
+	if err != nil {
+		if _, emulated := k.(*uringtest.Emulator); emulated {
+			t.Fatal(err)
+		}
+		if plain, err := engine.NewUring(engine.Config{}); err != nil {
+			needUring(t, err)
+		} else {
+			plain.Close()
+		}
+		t.Fatal(err)
+	}
 	t.Cleanup(e.Close)
 	return e
 }

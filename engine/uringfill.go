@@ -33,16 +33,16 @@ func (l *uringLane) fill() (more bool) {
 			if l.free == noSlot {
 				return true
 			}
-			l.place1(l.todo.from)
+			l.begin(l.todo.from)
 			// Only now: a panic above leaves the unit in todo, to be settled.
 			l.todo.from = b.next(l.todo.from)
 		}
 	}
 }
 
-// place1 brings the unit at at under way, or settles it if there is nothing to
+// begin brings the unit at at under way, or settles it if there is nothing to
 // do for a ring.
-func (l *uringLane) place1(at uint64) {
+func (l *uringLane) begin(at uint64) {
 	op := &l.b.Ops[at>>32]
 	start, n := op.extent(uint32(at))
 	switch {

@@ -45,6 +45,7 @@ var rooms = []room{
 	{"engine/fault", []string{"engine"}, []string{xsys}},
 	{"engine/enginetest", []string{"engine", "engine/fault"}, []string{xsys, "go.uber.org/goleak"}},
 	{"internal/dl/dltest", nil, nil},
+	{"internal/uring/uringtest", []string{"internal/uring"}, []string{xsys}},
 	{"internal/archtest", nil, nil},
 	{"cmd/phx", []string{"internal/version", "connectors", "connectors/registry", "internal/pci"}, []string{xsys, "github.com/spf13/cobra", nvml}},
 	{"test/...", []string{"./..."}, []string{xsys}},
@@ -52,7 +53,7 @@ var rooms = []room{
 }
 
 // beside are the packages that are not part of the shared library.
-var beside = []string{"engine/fault", "engine/enginetest", "internal/dl/dltest", "internal/archtest", "cmd/...", "test/...", "examples/..."}
+var beside = []string{"engine/fault", "engine/enginetest", "internal/dl/dltest", "internal/uring/uringtest", "internal/archtest", "cmd/...", "test/...", "examples/..."}
 
 // checkImports names each import that no arrow allows.
 func checkImports(rooms []room, pkgs []pkg, standard func(string) bool) (complaints []string) {
