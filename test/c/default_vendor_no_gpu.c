@@ -46,11 +46,11 @@ static void child_cpu_buffers(void) {
 }
 
 static void no_device_is_reported_as_such(void) {
-  if (gpu_here()) T_SKIP("no_gpu", "a machine without GPU driver and phxfs module");
+  if (gpu_here()) T_SKIP(NULL, "a machine without GPU driver and phxfs module");
   RUN_CHILD("absent", "PHXFS_VENDOR");
 }
 static void nvidia_by_name_is_the_default(void) {
-  if (gpu_here()) T_SKIP("no_gpu", "a machine without GPU driver and phxfs module");
+  if (gpu_here()) T_SKIP(NULL, "a machine without GPU driver and phxfs module");
   RUN_CHILD("absent", "PHXFS_VENDOR=NVIDIA");
 }
 static void cpu_buffers_work(void) { RUN_CHILD("cpu_buffers", "PHXFS_VENDOR"); }

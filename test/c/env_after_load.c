@@ -3,6 +3,7 @@
 #include "t_load.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 static struct t_api lib;
@@ -86,8 +87,8 @@ static void threads_with(const char *workers, int least, int most) {
 static void child_workers(void) {
   const char *w = getenv("WORKERS");
   int n = atoi(w);
-  if (n >= 1 && n <= 64) threads_with(w, n + 1, n + 16);
-  else threads_with(w, 2, 4 + 16); /* ignored: the default is at most 4 */
+  if (n >= 1 && n <= 64) threads_with(w, n + 1, n + 32);
+  else threads_with(w, 2, 4 + 32); /* ignored: the default is at most 4 */
 }
 
 static void child_dev_dir_empty(void) {
@@ -120,7 +121,38 @@ static void child_dev_dir_file(void) {
       CHECK_OK(lib.close(3), 0, "the node is a file");
     }
   }
-  CHECK_NO_LEAKS(&before, 4, 8, "21 failed registrations and 21 opens");
+  CHECK_NO_GROWTH(&before, 6144, "21 failed registrations and 21 opens");
+}
+
+/* Nodes that cannot be opened or mapped: -1 or -EFAULT with the kernel's errno. */
+static void child_dev_dir_others(void) {
+  char *m = t_map(T_PAGE), *dir = scratch_dir(), path[PATH_MAX + 32];
+  t_leaks before;
+  void *target = (void *)0x5a;
+  put(dir, "phxfs_dev0", ""), put(dir, "phxfs_dev1/inside", "");
+  snprintf(path, sizeof path, "%s/phxfs_dev2", dir);
+  NEED(!symlink("/dev/null", path), "%s", t_errno(errno));
+  if (!t_load(&lib)) return;
+  setenv("PHXFS_VENDOR", "NVIDIA", 1);
+  setenv("PHXFS_DEV_DIR", dir, 1);
+  CHECK_ERR(lib.open(1), -1, EISDIR, "the node is a folder");
+  t_leaks_take(&before);
+  CHECK_ERR(lib.open(1), -1, EISDIR, "the node is a folder");
+  CHECK_OK(lib.open(2), 0, "the node is /dev/null");
+  CHECK_ERR(lib.regmem(2, m, T_PAGE, &target), -EFAULT, ENODEV, "mmap of /dev/null");
+  CHECK_EQ((intptr_t)target, 0x5a, "*target_addr");
+  CHECK_OK(lib.close(2), 0, "the node is /dev/null");
+  struct rlimit old, none;
+  getrlimit(RLIMIT_NOFILE, &old);
+  none = (struct rlimit){3, old.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &none);
+  int r = lib.open(0), e = errno;
+  setrlimit(RLIMIT_NOFILE, &old);
+  CHECK_EQ(r, -1, "no descriptor left");
+  CHECK_EQ(e, EMFILE, "no descriptor left");
+  CHECK_OK(lib.open(0), 0, "with descriptors");
+  CHECK_OK(lib.close(0), 0, "with descriptors");
+  CHECK_NO_LEAKS(&before, 4, 8, "nodes that fail");
 }
 
 /* A stand-in for libcuda tells the PCI address, the tree of PHXFS_SYSFS_ROOT the index. */
@@ -158,6 +190,7 @@ static void log_file_alone_is_silent(void) { RUN_CHILD("log_is_off", "PHXFS_LOG"
 static void io_engine(void) { RUN_CHILD("engine", "PHXFS_IO_ENGINE"); }
 static void dev_dir_empty(void) { RUN_CHILD("dev_dir_empty", "PHXFS_DEV_DIR"); }
 static void dev_dir_with_a_plain_file(void) { RUN_CHILD("dev_dir_file", "PHXFS_DEV_DIR"); }
+static void dev_dir_with_other_nodes(void) { RUN_CHILD("dev_dir_others", "PHXFS_DEV_DIR"); }
 static void sysfs_root(void) { RUN_CHILD("sysfs", "PHXFS_SYSFS_ROOT"); }
 static void sysfs_root_filled_later(void) { RUN_CHILD("sysfs_later", "PHXFS_SYSFS_ROOT"); }
 static void workers(void) {
@@ -176,11 +209,12 @@ int main(int argc, char **argv) {
   static const t_case cases[] = {
     T_CASE(vendor), T_CASE(log_and_log_file), T_CASE(log_file_alone_is_silent), T_CASE(io_engine), T_CASE(workers),
     T_CASE(workers_out_of_range_are_ignored),
-    T_CASE(dev_dir_empty), T_CASE(dev_dir_with_a_plain_file), T_CASE(sysfs_root), T_CASE(sysfs_root_filled_later),
+    T_CASE(dev_dir_empty), T_CASE(dev_dir_with_a_plain_file),
+    T_CASE(dev_dir_with_other_nodes), T_CASE(sysfs_root), T_CASE(sysfs_root_filled_later),
   };
   static const t_case children[] = {
     {"vendor", child_vendor}, {"log", child_log}, {"log_is_off", child_log_is_off}, {"engine", child_engine},
     {"workers", child_workers}, {"dev_dir_empty", child_dev_dir_empty},
-    {"dev_dir_file", child_dev_dir_file}, {"sysfs", child_sysfs}, {"sysfs_later", child_sysfs_later}, {0}};
+    {"dev_dir_file", child_dev_dir_file}, {"dev_dir_others", child_dev_dir_others}, {"sysfs", child_sysfs}, {"sysfs_later", child_sysfs_later}, {0}};
   return T_RUN(argc, argv, cases, children);
 }

@@ -1,5 +1,6 @@
 /* A normal exit lets accepted async batches finish, and refuses new calls. */
 #include "t.h"
+#include "t_barrier.h"
 
 #include <fcntl.h>
 
@@ -59,6 +60,33 @@ static void child_exit_with_a_waiter_inside(void) {
   exit(0);
 }
 
+/* A write stands still in another thread when exit begins; it is let go only
+ * when new calls are refused, which shows that exit is waiting. */
+static t_barrier barrier;
+static void *write_stuck(void *m) {
+  phxfs_io_req_t q = {atoi(getenv("OUT_FD")), 0, m, 0, T_PAGE, 0, 0};
+  phxfs_write_batch(&q, 1);
+  return NULL;
+}
+static void *release_when_refused(void *arg) {
+  (void)arg;
+  CHECK(T_EVENTUALLY(phxfs_find_dev(0) == -ESHUTDOWN), "calls are refused while exit waits");
+  t_barrier_release(&barrier);
+  return NULL;
+}
+static void child_exit_with_a_call_inside(void) {
+  pthread_t t[2];
+  void *target;
+  char *m = t_map(T_PAGE);
+  CHECK_OK(phxfs_open(0), 0, "0");
+  CHECK_OK(phxfs_regmem(0, m, T_PAGE, &target), 0, "registration");
+  NEED_BARRIER(&barrier, m, T_PAGE);
+  pthread_create(&t[0], NULL, write_stuck, m);
+  CHECK(t_barrier_reached(&barrier), "the write stands");
+  pthread_create(&t[1], NULL, release_when_refused, NULL);
+  exit(0);
+}
+
 static void exits(const char *entry) {
   int fd = t_file(0, 0), keep = dup(fd); /* dup: not close-on-exec */
   char out[32];
@@ -76,6 +104,15 @@ static void return_from_main(void) { exits("return"); }
 static void return_from_main_registered_memory(void) { exits("return_device"); }
 static void exit_call(void) { exits("exit"); }
 static void exit_from_another_thread(void) { exits("exit_from_a_thread"); }
+static void exit_waits_for_calls_inside(void) {
+  int fd = t_file(0, 0), keep = dup(fd);
+  char out[32], *b = malloc(T_PAGE);
+  snprintf(out, sizeof out, "OUT_FD=%d", keep);
+  RUN_CHILD("exit_with_a_call_inside", out);
+  if (!t_skipped()) CHECK_EQ(pread(fd, b, T_PAGE, 0), T_PAGE, "bytes written by the call that was inside");
+  free(b);
+  close(fd), close(keep);
+}
 static void exit_with_a_waiter_inside(void) { exits("exit_with_a_waiter_inside"); }
 
 /* Exit handlers run last in, first out: this one, registered before the first
@@ -131,12 +168,13 @@ int main(int argc, char **argv) {
   static const t_case cases[] = {
     T_CASE(return_from_main), T_CASE(return_from_main_registered_memory), T_CASE(exit_call),
     T_CASE(exit_from_another_thread), T_CASE(exit_with_a_waiter_inside),
+    T_CASE(exit_waits_for_calls_inside),
     T_CASE(new_calls_are_refused_once_exit_has_begun),
   };
   static const t_case children[] = {
     {"return", child_return}, {"return_device", child_return_device}, {"exit", child_exit},
     {"exit_from_a_thread", child_exit_from_a_thread}, {"exit_with_a_waiter_inside", child_exit_with_a_waiter_inside},
-    {"calls_after_exit", child_calls_after_exit}, {0}};
+    {"exit_with_a_call_inside", child_exit_with_a_call_inside}, {"calls_after_exit", child_calls_after_exit}, {0}};
   t_use_host();
   return T_RUN(argc, argv, cases, children);
 }

@@ -71,7 +71,7 @@ static void child_with_threads(void *who) {
 static void child_without_atfork(void) {
   pid_t pid = _Fork();
   if (pid == 0) {
-    alarm(T_CASE_SECONDS - 15);
+    alarm(T_CHILD_SECONDS);
     refused("a child of _Fork"), cpu_buffers("a child of _Fork");
     _exit(0);
   }

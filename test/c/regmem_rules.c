@@ -124,6 +124,20 @@ static void large_sparse_memory_is_not_filled(void) {
   munmap(m, len + T_PAGE);
 }
 
+/* Nothing at all is mapped between two good mappings (not even a page of no access). */
+static void a_gap_between_two_mappings_is_noticed(void) {
+  void *target = (void *)0x5a;
+  char *m = t_map(3 * T_PAGE);
+  munmap(m + T_PAGE, T_PAGE);
+  CHECK_ERR(phxfs_regmem(0, m, 3 * T_PAGE, &target), -EFAULT, EFAULT, "a gap in the middle");
+  CHECK_ERR(phxfs_regmem(0, m + T_PAGE, 2 * T_PAGE, &target), -EFAULT, EFAULT, "a gap at the start");
+  CHECK_ERR(phxfs_regmem(0, m, 2 * T_PAGE, &target), -EFAULT, EFAULT, "a gap at the end");
+  CHECK_EQ((intptr_t)target, 0x5a, "*target_addr");
+  CHECK_OK(phxfs_regmem(0, m + 2 * T_PAGE, T_PAGE, &target), 0, "behind the gap");
+  CHECK_OK(phxfs_deregmem(0, m + 2 * T_PAGE, T_PAGE), 0, "behind the gap");
+  munmap(m - T_PAGE, 2 * T_PAGE), munmap(m + 2 * T_PAGE, 2 * T_PAGE);
+}
+
 /* Two mappings side by side, and shared memory, are as good as one. */
 static void any_writable_memory_can_be_registered(void) {
   void *target;
@@ -148,6 +162,7 @@ int main(int argc, char **argv) {
     T_CASE(devices_have_tables_of_their_own),
     T_CASE(thousands_of_registrations),
     T_CASE(large_sparse_memory_is_not_filled),
+    T_CASE(a_gap_between_two_mappings_is_noticed),
     T_CASE(any_writable_memory_can_be_registered),
   };
   t_use_host();

@@ -38,7 +38,7 @@ static void child_small(void) {
 
 static void retry_works_once_there_is_room(void) {
 #ifdef __SANITIZE_ADDRESS__
-  T_SKIP("rlimit_as", "a limit of address space: AddressSanitizer needs terabytes of it");
+  T_SKIP(NULL, "a limit of address space: AddressSanitizer needs terabytes of it");
 #endif
   RUN_CHILD("small", NULL);
 }

@@ -76,8 +76,8 @@ void t_false(const char *file, int line, const char *condition, const char *inpu
 
 static bool required(const char *need) {
   const char *r = getenv("PHX_REQUIRE");
+  if (!r || !need) return false;
   size_t n = strlen(need);
-  if (!r) return false;
   if (!strcmp(r, "all")) return true;
   for (const char *p = r; (p = strstr(p, need)); p += n)
     if ((p == r || p[-1] == ',') && (p[n] == 0 || p[n] == ',')) return true;
@@ -101,6 +101,7 @@ void t_skip(const char *file, int line, const char *need, const char *format, ..
 }
 
 bool t_failed(void) { return now_running->failures > 0; }
+bool t_skipped(void) { return now_running->skips > 0; }
 
 static const char *number(char *to, size_t size, long long v) {
   const char *name = v < 0 && v > -4096 ? strerrorname_np((int)-v) : NULL;
@@ -158,7 +159,7 @@ static void share_verdict(void) {
 static int run_entry(const char *name, const t_case *children) {
   for (; children && children->name; children++)
     if (!strcmp(children->name, name)) {
-      t_watch(name, T_CASE_SECONDS - 15);
+      t_watch(name, T_CHILD_SECONDS);
       children->run();
       return 0;
     }
@@ -194,5 +195,6 @@ int t_main(int argc, char **argv, const t_case *cases, size_t n, const t_case *c
     }
     fflush(stdout);
   }
+  t_watch("exit_of_the_program", T_CASE_SECONDS); /* the library's exit handler comes yet */
   return failed ? 1 : ran == skipped ? 77 : 0;
 }

@@ -29,8 +29,11 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#define T_CASE_SECONDS 60 /* then the case is hung */
+#ifndef T_CASE_SECONDS
+#define T_CASE_SECONDS 60 /* then the case is hung; a child of it earlier */
 #define T_WAIT_SECONDS 20 /* longest wait for one event inside a case */
+#endif
+#define T_CHILD_SECONDS (T_CASE_SECONDS * 3 / 4)
 #define T_PAGE ((size_t)65536) /* alignment of registrations */
 
 typedef struct {
@@ -52,9 +55,10 @@ static inline void t_use_host(void) { setenv("PHXFS_VENDOR", "HOST", 1); }
 void t_fail(const char *file, int line, const char *format, ...) T_PRINTF(3, 4);
 void t_false(const char *file, int line, const char *condition, const char *input, ...) T_PRINTF(4, 5);
 /* need: the word in PHX_REQUIRE (gpu, io_uring, seccomp, odirect, userfaultfd, ...; or all)
- * that turns this skip into a failure. */
+ * that turns this skip into a failure. NULL: the case makes no sense here, nothing is missing. */
 void t_skip(const char *file, int line, const char *need, const char *format, ...) T_PRINTF(4, 5);
 bool t_failed(void);
+bool t_skipped(void);
 const char *t_errno(int e); /* "EFAULT (14)" */
 bool t_int(const char *file, int line, const char *what, long long got, long long want,
            int got_errno, int want_errno, const char *input, ...) T_PRINTF(8, 9);

@@ -38,7 +38,7 @@ pid_t t_fork(void (*f)(void *), void *arg) {
     return pid;
   }
   for (int i = 0; i < CHILDREN; i++) atomic_store(&running[i], 0); /* the parent's */
-  t_watch("(a forked child)", T_CASE_SECONDS - 15);
+  t_watch("(a forked child)", T_CHILD_SECONDS);
   f(arg);
   exit(0);
 }

@@ -50,13 +50,15 @@ int t_file(size_t size, uint32_t seed) {
   int fd = mkostemp(name, O_CLOEXEC);
   if (fd < 0) give_up("mkostemp in the current directory");
   unlink(name);
-  static _Thread_local char buf[1 << 16];
+  enum { PIECE = 1 << 16 };
+  char *buf = malloc(PIECE); /* not on the stack: some threads of tests have little */
   for (size_t done = 0; done < size;) {
-    size_t n = size - done < sizeof buf ? size - done : sizeof buf;
+    size_t n = size - done < PIECE ? size - done : PIECE;
     t_fill(buf, n, seed, done);
     if (pwrite(fd, buf, n, (off_t)done) != (ssize_t)n) give_up("pwrite of a scratch file");
     done += n;
   }
+  free(buf);
   return fd;
 }
 

@@ -3,8 +3,13 @@
 #include <dirent.h>
 #include <sched.h>
 
-/* poller: counts apart what Go's own poller opens when it first needs it. */
-static int each(const char *dir, char **list, int *poller) {
+/* Descriptors that the library keeps, a bounded number of them: Go's poller, rings. */
+static bool kept(const char *target) {
+  return !strcmp(target, "anon_inode:[eventpoll]") || !strcmp(target, "anon_inode:[eventfd]") ||
+         !strcmp(target, "anon_inode:[io_uring]");
+}
+
+static int each(const char *dir, char **list, int *pool) {
   DIR *d = opendir(dir);
   int n = 0;
   size_t size = 0;
@@ -16,7 +21,7 @@ static int each(const char *dir, char **list, int *poller) {
     snprintf(path, sizeof path, "%s/%s", dir, e->d_name);
     ssize_t k = readlink(path, target, sizeof target - 1);
     target[k < 0 ? 0 : k] = 0;
-    ++*(!strcmp(target, "anon_inode:[eventpoll]") || !strcmp(target, "anon_inode:[eventfd]") ? poller : &n);
+    ++*(kept(target) ? pool : &n);
     fprintf(to, "%s -> %s\n", e->d_name, target);
   }
   if (d) closedir(d);
@@ -78,15 +83,18 @@ static void maps(t_leaks *l) {
   char **lines = NULL;
   FILE *f = fopen("/proc/self/maps", "re");
   l->named = l->anonymous = 0;
+  l->kib = 0;
+  unsigned long from, to;
   while (f && fgets(line, sizeof line, f)) {
     path[0] = 0;
-    sscanf(line, "%*s %7s %*s %*s %*s %399[^\n]", perms, path);
+    sscanf(line, "%lx-%lx %7s %*s %*s %*s %399[^\n]", &from, &to, perms, path);
     if (path[0] == '/' && !strstr(path, "verdict")) {
       lines = realloc(lines, sizeof *lines * (size_t)(l->named + 1));
       snprintf(line, sizeof line, "%s %s\n", perms, path);
       lines[l->named++] = strdup(line);
-    } else {
+    } else if (!strstr(path, "[io_uring]")) {
       l->anonymous++;
+      if (perms[0] == 'r') l->kib += (long)((to - from) >> 10);
     }
   }
   if (f) fclose(f);
@@ -94,10 +102,22 @@ static void maps(t_leaks *l) {
 }
 
 void t_leaks_take(t_leaks *l) {
-  l->poller = 0;
-  l->fds = each("/proc/self/fd", &l->fd_list, &l->poller);
+  l->pool = 0;
+  l->fds = each("/proc/self/fd", &l->fd_list, &l->pool);
   maps(l);
   l->tasks = t_tasks();
+}
+
+/* The lines of now that before has not. */
+static char *news(const char *now, const char *before, char *to, size_t size) {
+  size_t at = 0;
+  *to = 0;
+  for (const char *end; (end = strchr(now, '\n')); now = end + 1) {
+    char line[512];
+    snprintf(line, sizeof line, "%.*s", (int)(end - now + 1), now);
+    if (!strstr(before, line) && at < size) at += (size_t)snprintf(to + at, size - at, "%s", line);
+  }
+  return to;
 }
 
 static void forget(t_leaks *l) {
@@ -106,28 +126,30 @@ static void forget(t_leaks *l) {
 }
 
 void t_leaks_check(const char *file, int line, t_leaks *before, int task_slack, int map_slack,
-                   const char *input) {
+                   long kib, const char *input) {
   t_leaks after;
 #ifdef __SANITIZE_ADDRESS__
   map_slack += 64; /* its allocator keeps what is freed */
+  kib = LONG_MAX;
 #endif
   T_EVENTUALLY(t_tasks() <= before->tasks + task_slack); /* joined threads go a little later */
   t_leaks_take(&after);
-  if (after.fds != before->fds || after.poller > before->poller + 2)
-    t_fail(file, line, "open descriptors: got %d want %d, input: %s, now: %.400s", after.fds + after.poller,
-           before->fds + before->poller, input, after.fd_list);
+  char list[512];
+  if (after.fds != before->fds || after.pool > T_POOL_FDS)
+    t_fail(file, line, "open descriptors: got %d want %d, input: %s, new: %s", after.fds + after.pool,
+           before->fds + before->pool, input, news(after.fd_list, before->fd_list, list, sizeof list));
   if (after.tasks > before->tasks + task_slack)
     t_fail(file, line, "threads: got %d want at most %d, input: %s", after.tasks,
            before->tasks + task_slack, input);
   if (strcmp(after.map_list, before->map_list)) {
-    size_t at = 0;
-    while (after.map_list[at] && after.map_list[at] == before->map_list[at]) at++;
-    t_fail(file, line, "mappings of files: got %d want %d, input: %s, first other: %.200s",
-           after.named, before->named, input, after.map_list + at);
+    t_fail(file, line, "mappings of files: got %d want %d, input: %s, new: %s", after.named, before->named,
+           input, news(after.map_list, before->map_list, list, sizeof list));
   }
   if (after.anonymous > before->anonymous + map_slack)
     t_fail(file, line, "anonymous mappings: got %d want at most %d, input: %s", after.anonymous,
            before->anonymous + map_slack, input);
+  if (kib < LONG_MAX && after.kib > before->kib + kib)
+    t_fail(file, line, "anonymous memory: got %ld KiB want at most %ld, input: %s", after.kib, before->kib + kib, input);
   forget(&after);
   forget(before);
 }

@@ -4,12 +4,15 @@
 
 #include <stddef.h>
 
+#define T_POOL_FDS 64
+
 typedef struct {
   int fds;        /* open descriptors, but for: */
-  int poller;     /* epoll and eventfd; Go opens one of each, sooner or later */
+  int pool;       /* epoll, eventfd and rings: opened when first needed, T_POOL_FDS at most */
   int tasks;      /* threads */
   int named;      /* mappings of files, devices, memfds */
   int anonymous;  /* all other mappings */
+  long kib;       /* size of those that can be accessed */
   char *fd_list;  /* one line a descriptor: number and target */
   char *map_list; /* one line a named mapping: permissions and path */
 } t_leaks;
@@ -27,8 +30,11 @@ void t_leaks_take(t_leaks *l);
  * mappings must be the same; threads and anonymous mappings may grow by the
  * slack (the Go runtime keeps some of both). Frees before. */
 void t_leaks_check(const char *file, int line, t_leaks *before, int task_slack, int map_slack,
-                   const char *input);
+                   long kib, const char *input);
+/* The same, and anonymous memory (neighbouring mappings become one) has grown by
+ * at most kib; the Go heap grows by 4 MiB at a time. Only where no thread is made. */
+#define CHECK_NO_GROWTH(before, kib, input) t_leaks_check(__FILE__, __LINE__, before, 4, 16, kib, input)
 #define CHECK_NO_LEAKS(before, task_slack, map_slack, input) \
-  t_leaks_check(__FILE__, __LINE__, before, task_slack, map_slack, input)
+  t_leaks_check(__FILE__, __LINE__, before, task_slack, map_slack, LONG_MAX, input)
 
 #endif

@@ -118,8 +118,36 @@ static void everything_at_once(void) {
   if (!t_failed()) CHECK_NO_LEAKS(&before, 16, 128, "64 threads that came and went");
 }
 
+/* Threads that make a few calls and go: nothing of them stays. */
+static void *a_few_calls(void *arg) {
+  char b[4096];
+  phxfs_io_req_t q = {shared, -1, b, 0, 4096, (intptr_t)arg, 0};
+  CHECK_EQ(phxfs_find_dev(3), 3, "thread %ld", (long)(intptr_t)arg);
+  CHECK_EQ(phxfs_read_batch(&q, 1), 0, "thread %ld", (long)(intptr_t)arg);
+  CHECK_EQ(phxfs_batch_wait(phxfs_batch_submit_read(&q, 0)), 0, "thread %ld", (long)(intptr_t)arg);
+  CHECK_DATA(b, 4096, 50, (uint64_t)(intptr_t)arg, "thread %ld", (long)(intptr_t)arg);
+  return NULL;
+}
+static void threads_come_and_go(void) {
+  enum { AT_ONCE = 8, ALL = 4000 };
+  pthread_t t[AT_ONCE];
+  t_leaks before;
+  long rss = 0;
+  shared = t_file(1 << 20, 50);
+  for (int i = 0; i < ALL; i += AT_ONCE) {
+    if (i == ALL / 4) t_leaks_take(&before), rss = t_rss_kib();
+    for (int k = 0; k < AT_ONCE; k++) pthread_create(&t[k], NULL, a_few_calls, (void *)(intptr_t)(i + k));
+    for (int k = 0; k < AT_ONCE; k++) pthread_join(t[k], NULL);
+  }
+#ifdef __SANITIZE_ADDRESS__
+  rss = LONG_MAX / 2; /* its allocator keeps what is freed */
+#endif
+  CHECK(t_rss_kib() - rss < 4096, "3000 threads left %ld KiB resident", t_rss_kib() - rss);
+  CHECK_NO_LEAKS(&before, 8, 32, "3000 threads that came and went");
+}
+
 int main(int argc, char **argv) {
-  static const t_case cases[] = {T_CASE(everything_at_once)};
+  static const t_case cases[] = {T_CASE(threads_come_and_go), T_CASE(everything_at_once)};
   t_use_host();
   return T_RUN(argc, argv, cases, NULL);
 }
