@@ -19,7 +19,7 @@ VERSION := $(shell sed -n 's/^const Version = "\(.*\)"/\1/p' internal/version/ve
 SOURCES := go.mod go.sum $(shell find cabi core engine connectors internal cmd -name '*.go' -o -name '*.[ch]' -o -name '*.map' -o -name '*.ld') $(wildcard include/*.h)
 
 # What the .so is linked with; #cgo LDFLAGS may not carry these.
-EXTLD   := -Wl,--version-script=$(TOP)/cabi/phoenix.map -Wl,-soname,libphoenix.so -Wl,-T,$(TOP)/cabi/lazy.ld -Wl,-z,defs -Wl,-z,now
+EXTLD   := -Wl,--version-script=$(TOP)/cabi/phoenix.map -Wl,-soname,libphoenix.so -Wl,-T,$(TOP)/cabi/lazy.ld -Wl,-z,defs -Wl,-z,now -Wl,--wrap=pthread_key_create
 GOTAGS  := $(if $(PHX_GO_ANY),phx_go_any)
 LIBLD   := -X libphoenix/connectors/registry.defaultVendor=$(PHXFS_VENDOR)
 GOBUILD  = CGO_ENABLED=1 $(GO) build -trimpath -tags '$(GOTAGS)'

@@ -17,8 +17,9 @@ import (
 // process is the one mutable package variable of the library. Written by:
 // go_start, once, before any other export can be called.
 var process struct {
-	lib *core.Library
-	log *logger
+	lib        *core.Library
+	log        *logger
+	generation uint64 // of forks; the upper 8 bits of this process's handles
 }
 
 func main() {} // required by -buildmode=c-shared, never runs
@@ -35,15 +36,18 @@ func go_start(s *C.struct_phx_state, e *C.struct_phx_env) (eno C.int) {
 		C.phx_set_identity(s, C.uintptr_t(l.IdentityFunc()))
 	}
 	process.log = log
+	process.generation = uint64(C.phx_generation(s)) & 0xff
+	pins := newLedger(s)
 	process.lib = core.New(core.Config{
 		Connector: conn,
 		DevDir:    C.GoString(&e.dev_dir[0]),
 		NewEngine: func() engine.Engine {
 			return newEngine(s, log, C.GoString(&e.io_engine[0]), int(e.workers))
 		},
-		Ledger: newLedger(s),
+		Ledger: pins,
 		Log:    log,
 	})
+	process.lib.Adopt(pins.heritage())
 	return 0
 }
 

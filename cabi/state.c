@@ -15,7 +15,9 @@
 #define MADV_WIPEONFORK 18 /* linux/mman.h, kernel 4.14 */
 #endif
 
-static _Atomic(struct phx_state *) the_state;
+/* In .data, not .bss: it is set before image.c finds .bss untouched, and a
+ * restore puts the same value back. */
+static _Atomic(struct phx_state *) the_state __attribute__((section(".data")));
 
 static void *pages(size_t n) {
   void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -61,6 +63,15 @@ static struct phx_state *make_state(void) {
   return first;
 }
 
+void phx_state_forked(struct phx_state *s, bool ready) {
+  atomic_store(&s->exiting, false);
+  atomic_store(&s->async, 0);
+  atomic_store(&s->armed_pins, false);
+  for (int i = 0; i < PHX_STRIPES; i++) atomic_store(&s->calls[i].inside, 0);
+  phx_live_forked(s);
+  if (ready) atomic_store(&s->touched, false);
+}
+
 struct phx_state *phx_state(void) {
   struct phx_state *s = atomic_load_explicit(&the_state, memory_order_acquire);
   if (__builtin_expect(s != NULL, 1)) return s;
@@ -88,7 +99,7 @@ static int started(struct phx_state *s, const char *name) {
   int err = phx_start(s);
   if (err)
     phx_log(s, PHX_LOG_ERROR, "call=%s errno=%s reason=\"%s\"", name, phx_errno_name(err),
-            phx_start_reason(err));
+            phx_start_reason(s, err));
   errno = saved;
   return err;
 }
@@ -115,3 +126,11 @@ void phx_leave(struct phx_call *c) { atomic_fetch_sub(&c->stripe->inside, 1); }
 int32_t *phx_async_word(struct phx_state *s) { return (int32_t *)&s->async; }
 
 void phx_set_identity(struct phx_state *s, uintptr_t f) { atomic_store(&s->identity, f); }
+
+int32_t phx_opens(struct phx_state *s, int device) { return atomic_load(&s->opens[device]); }
+
+void phx_set_opens(struct phx_state *s, int device, int32_t opens) {
+  atomic_store(&s->opens[device], opens);
+}
+
+uint32_t phx_generation(struct phx_state *s) { return atomic_load(&s->fork.generation); }

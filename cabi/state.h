@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "env.h"
+#include "fork.h"
 #include "live.h"
 
 /* Values of phx_guard.word. */
@@ -43,6 +44,8 @@ struct phx_state {
   _Atomic int32_t async;          /* async batches with I/O queued or running; written by Go */
   atomic_bool armed_pins;         /* exit handler registered again at the first MAP */
   _Atomic uintptr_t identity;     /* int (*)(uint64_t addr, uint64_t *id), 0: none; written by Go */
+  struct phx_fork fork;           /* owned by the starter, and by a child's only thread */
+  _Atomic int32_t opens[8];       /* unmatched phxfs_open calls of each device; written by Go */
   struct phx_live live;           /* registrations; grown by Go under its own lock */
   struct phx_stripe calls[PHX_STRIPES];
 };
@@ -50,6 +53,10 @@ struct phx_state {
 /* The state of this process, made on first use; NULL only when memory is out
  * (errno ENOMEM). Never blocks. Any thread. */
 struct phx_state *phx_state(void);
+
+/* Resets what is counted per process, in a forked child with one thread; ready:
+ * Go's memory was restored, a call may start it. */
+void phx_state_forked(struct phx_state *s, bool ready);
 
 /* One call from outside: what phx_enter filled in and phx_leave undoes. */
 struct phx_call {
