@@ -27,7 +27,8 @@ static const int go_signals[PHX_GO_SIGNALS] = {SIGSEGV, SIGBUS, SIGFPE, SIGPIPE,
  * pipes): after a start they are the host's again. */
 static bool given_back(int sig) { return sig == SIGPIPE || sig == SIGURG; }
 
-int __real_pthread_key_create(pthread_key_t *key, void (*destructor)(void *));
+/* Weak for `go test`, which links without --wrap. */
+int __real_pthread_key_create(pthread_key_t *key, void (*destructor)(void *)) __attribute__((weak));
 
 /* Linked in place of the call in runtime/cgo. */
 int __wrap_pthread_key_create(pthread_key_t *key, void (*destructor)(void *)) {
