@@ -46,21 +46,29 @@ static bool ours(const struct phx_fork *f, const struct sigaction *a) {
 }
 
 static void forget_key(struct phx_fork *f) {
-  if (f->keys == 1) {
+  if (f->keys > 1) f->image.why = "Go's runtime made more than one pthread key";
+  if (f->keys == 0 && phx_image_word(&f->image)) f->image.why = "Go's runtime binds threads without a pthread key";
+  if (f->image.why) return;
+  if (f->keys) {
     pthread_setspecific(f->key, NULL);
     pthread_key_delete(f->key);
-  } else if (f->keys > 1) {
-    f->image.why = "Go's runtime made more than one pthread key";
   }
   f->keys = 0;
 }
 
-static void host_handlers(struct phx_fork *f) {
+static void host_handlers(struct phx_fork *f, bool started) {
   for (int i = 0; i < PHX_GO_SIGNALS; i++) {
+    int sig = go_signals[i];
     struct sigaction now;
-    if (f->parked[i]) sigaction(go_signals[i], &f->above[i], NULL); /* forked in the middle of a restart */
+    if (f->parked[i]) { /* forked in the middle of a start */
+      sigaction(sig, &f->above[i], NULL);
+    } else if (!sigaction(sig, NULL, &now) && ours(f, &now)) {
+      sigaction(sig, &f->host[i], NULL);
+      f->topped[i] = false;
+    } else if (started && now.sa_sigaction != f->host[i].sa_sigaction) {
+      f->topped[i] = true;
+    }
     f->parked[i] = false;
-    if (!sigaction(go_signals[i], NULL, &now) && ours(f, &now)) sigaction(go_signals[i], &f->host[i], NULL);
   }
 }
 
@@ -70,7 +78,7 @@ static void in_child(void) {
   atomic_fetch_add(&f->generation, 1);
   if (!f->image.why) forget_key(f);
   if (!f->image.why) {
-    host_handlers(f);
+    host_handlers(f, atomic_load(&s->touched));
     phx_image_restore(&f->image);
   }
   phx_state_forked(s, !f->image.why);
@@ -78,27 +86,29 @@ static void in_child(void) {
 
 void phx_fork_prepare(struct phx_state *s) {
   struct phx_fork *f = &s->fork;
-  bool first = !f->image.snapshot;
   phx_image_take(&f->image);
   if (!f->watching && pthread_atfork(NULL, NULL, in_child)) f->image.why = "pthread_atfork failed";
   f->watching = true;
-  for (int i = 0; first && i < PHX_GO_SIGNALS; i++) sigaction(go_signals[i], NULL, &f->host[i]);
 }
 
+/* Another thread may fork between any two steps: parked is true before the
+ * first change and false after the last. */
 void phx_fork_park(struct phx_state *s) {
   struct phx_fork *f = &s->fork;
   for (int i = 0; i < PHX_GO_SIGNALS; i++) {
-    struct sigaction *now = &f->above[i];
-    if (sigaction(go_signals[i], NULL, now)) continue;
-    f->parked[i] = given_back(go_signals[i]) || now->sa_sigaction != f->host[i].sa_sigaction;
-    if (f->parked[i]) sigaction(go_signals[i], &f->host[i], NULL);
+    sigaction(go_signals[i], NULL, &f->above[i]);
+    f->parked[i] = true;
+    if (f->topped[i])
+      sigaction(go_signals[i], &f->host[i], NULL);
+    else
+      f->host[i] = f->above[i];
   }
 }
 
 void phx_fork_unpark(struct phx_state *s) {
   struct phx_fork *f = &s->fork;
   for (int i = 0; i < PHX_GO_SIGNALS; i++) {
-    if (f->parked[i]) sigaction(go_signals[i], &f->above[i], NULL);
+    if (f->topped[i] || given_back(go_signals[i])) sigaction(go_signals[i], &f->above[i], NULL);
     f->parked[i] = false;
   }
 }

@@ -23,20 +23,22 @@ struct phx_fork {
   int keys;
 
   /* Dispositions of the signals for which Go installs handlers. */
-  struct sigaction host[PHX_GO_SIGNALS];  /* before Go: Go passes on to them */
-  struct sigaction above[PHX_GO_SIGNALS]; /* the host's, installed on top of Go's; parked during a restart */
-  bool parked[PHX_GO_SIGNALS];
+  struct sigaction host[PHX_GO_SIGNALS];  /* beneath Go's: Go passes on to them */
+  bool topped[PHX_GO_SIGNALS];            /* the host has one on top of Go's, which may chain to Go's */
+  struct sigaction above[PHX_GO_SIGNALS]; /* what was there when the start began */
+  bool parked[PHX_GO_SIGNALS];            /* the start is not over: above is to be put back */
 };
 
 struct phx_state;
 
-/* Makes this process ready to be forked: the snapshot, the atfork handler, the
- * host's signal dispositions. Before each run of Go's entry. */
+/* Makes this process ready to be forked: the snapshot and the atfork handler.
+ * Before each run of Go's entry. */
 void phx_fork_prepare(struct phx_state *s);
 
 /* Right before and right after Go's entry: handlers that the host installed on
- * top of the parent's Go stay out of Go's sight and come back on top. SIGURG
- * and SIGPIPE stay the host's. */
+ * top of the parent's Go stay out of Go's sight and come back on top (one that
+ * chains to Go's would else be called by Go's, and so on for ever). SIGURG and
+ * SIGPIPE stay the host's. */
 void phx_fork_park(struct phx_state *s);
 void phx_fork_unpark(struct phx_state *s);
 

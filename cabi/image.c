@@ -148,6 +148,8 @@ void phx_image_restore(const struct phx_image *m) {
   *go_word(m) = NULL;
 }
 
+void *phx_image_word(const struct phx_image *m) { return *go_word(m); }
+
 bool phx_image_holds(const struct phx_image *m, const void *p) {
   return (const char *)p >= m->lo && (const char *)p < m->hi;
 }

@@ -22,6 +22,9 @@ void phx_image_take(struct phx_image *m);
  * word to zero. Only in a process with one thread. */
 void phx_image_restore(const struct phx_image *m);
 
+/* The calling thread's Go word: NULL unless Go is bound to the thread. */
+void *phx_image_word(const struct phx_image *m);
+
 bool phx_image_holds(const struct phx_image *m, const void *p);
 
 #endif

@@ -95,12 +95,11 @@ static int run_entry(struct phx_state *s, struct phx_env *e) {
   struct block *b = make_block(e);
   if (!b) return ENOMEM;
   phx_fork_prepare(s);
-  atomic_store(&s->touched, true);
-  atomic_store(&s->pid, getpid());
   sigset_t all, mask;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &mask); /* the host's signals go to the host's threads */
   phx_fork_park(s);
+  atomic_store(&s->touched, true);
   for (phx_init *f = phx_init_start; f < phx_init_end; f++) (*f)(1, b->argv, b->envp);
   int err = go_start(s, e); /* waits until Go is up */
   phx_fork_unpark(s);
