@@ -41,9 +41,14 @@ static void at_exit(void) {
   phx_live_release(s);
 }
 
-void phx_exit_arm(void) { atexit(at_exit); }
-
-void phx_exit_arm_pins(void) {
-  struct phx_state *s = phx_state();
-  if (s && !atomic_exchange(&s->armed_pins, true)) atexit(at_exit);
+/* A forked child inherits what its parent registered, and must not register
+ * again: glibc does not protect the lock of that list across fork, so that a
+ * child of a process in which another thread was in dlclose would wait for ever
+ * (seen with 2.36). The flag is set last: a fork in between registers twice. */
+static void arm(atomic_bool *armed) {
+  if (!atomic_load(armed) && !atexit(at_exit)) atomic_store(armed, true);
 }
+
+void phx_exit_arm(void) { arm(&phx_state()->armed); }
+
+void phx_exit_arm_pins(void) { arm(&phx_state()->armed_pins); }

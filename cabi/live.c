@@ -95,13 +95,17 @@ void phx_live_release(struct phx_state *s) {
   }
 }
 
-/* The users that a pin counts are threads of the parent. A pin that is being
- * made or taken down there has the closed bit and stays refused: its state
- * tells the importer (ledger.go). */
+/* The users that a pin counts are threads of the parent, which owns it: pid 0,
+ * for in a pid namespace of its own a child can have the pid of its parent. A
+ * pin that is being made or taken down there has the closed bit and stays
+ * refused: its state tells the importer (ledger.go). */
 void phx_live_forked(struct phx_state *s) {
   for (int i = 0; i < PHX_CHUNKS; i++) {
     struct phx_pin *c = atomic_load(&s->live.chunk[i]);
     if (!c) return;
-    for (int k = 0; k < PHX_PINS_PER_CHUNK; k++) atomic_fetch_and(&c[k].gate, PHX_GATE_CLOSED);
+    for (int k = 0; k < PHX_PINS_PER_CHUNK; k++) {
+      c[k].pid = 0;
+      atomic_fetch_and(&c[k].gate, PHX_GATE_CLOSED);
+    }
   }
 }

@@ -64,9 +64,11 @@ static struct phx_state *make_state(void) {
 }
 
 void phx_state_forked(struct phx_state *s, bool ready) {
+  struct phx_env *e = atomic_load(&s->env);
+  if (e) e->pid = 0; /* a child in a pid namespace of its own can have its parent's pid */
   atomic_store(&s->exiting, false);
   atomic_store(&s->async, 0);
-  atomic_store(&s->armed_pins, false);
+  atomic_store(&s->identity, 0);
   for (int i = 0; i < PHX_STRIPES; i++) atomic_store(&s->calls[i].inside, 0);
   phx_live_forked(s);
   if (ready) atomic_store(&s->touched, false);

@@ -38,11 +38,10 @@ struct phx_state {
   /* Go's entry has run in this process or in a forebear: its memory is not
    * fit for another start. Written by: the thread that owns PHX_STARTING. */
   atomic_bool touched;
-  _Atomic(pid_t) pid;             /* process that started Go; 0 before */
   _Atomic(struct phx_env *) env;  /* swapped, never freed: readers hold no lock */
   atomic_bool exiting;            /* exit() has begun: new calls are refused */
   _Atomic int32_t async;          /* async batches with I/O queued or running; written by Go */
-  atomic_bool armed_pins;         /* exit handler registered again at the first MAP */
+  atomic_bool armed, armed_pins;  /* exit handler registered; again at the first MAP (exit.h) */
   _Atomic uintptr_t identity;     /* int (*)(uint64_t addr, uint64_t *id), 0: none; written by Go */
   struct phx_fork fork;           /* owned by the starter, and by a child's only thread */
   _Atomic int32_t opens[8];       /* unmatched phxfs_open calls of each device; written by Go */
