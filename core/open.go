@@ -17,6 +17,7 @@ func (l *Library) Open(id int) error {
 	switch d.state {
 	case deviceOpen:
 		if b, ok := d.node.(*borrowedNode); ok && b.mine.Load() == nil {
+			d.calls++ // the last close waits for it
 			d.mu.Unlock()
 			return l.openBorrowed(d, b)
 		}
@@ -54,10 +55,17 @@ func (l *Library) Open(id int) error {
 // openBorrowed opens a node of this process's own for a device that only the
 // parent has open so far, and counts one more user of it.
 func (l *Library) openBorrowed(d *device, b *borrowedNode) error {
-	if _, err := b.own(); err != nil {
+	if err := d.makeOwn(b); err != nil {
 		return l.detailed(l.errs.of(errnoOf(err), ReasonOpenNode), err)
 	}
 	return l.Open(int(d.id))
+}
+
+// makeOwn is a call that Open has counted in.
+func (d *device) makeOwn(b *borrowedNode) error {
+	defer d.end()
+	_, err := b.own()
+	return err
 }
 
 // countOpensLocked changes d.opens; a forked child reads it in the ledger.
