@@ -16,7 +16,7 @@ CC      ?= gcc
 B       := build
 TOP     := $(CURDIR)
 VERSION := $(shell sed -n 's/^const Version = "\(.*\)"/\1/p' internal/version/version.go)
-SOURCES := go.mod go.sum $(shell find cabi core engine connectors internal cmd -name '*.go' -o -name '*.[ch]' -o -name '*.map' -o -name '*.ld') $(wildcard include/*.h)
+SOURCES := go.mod go.sum $(shell find cabi core engine connectors internal cmd -name '*.go' -o -name '*.[ch]' -o -name '*.s' -o -name '*.map' -o -name '*.ld') $(wildcard include/*.h)
 
 # What the .so is linked with; #cgo LDFLAGS may not carry these.
 EXTLD   := -Wl,--version-script=$(TOP)/cabi/phoenix.map -Wl,-soname,libphoenix.so -Wl,-T,$(TOP)/cabi/lazy.ld -Wl,-z,defs -Wl,-z,now -Wl,--wrap=pthread_key_create

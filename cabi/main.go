@@ -12,6 +12,7 @@ import (
 	"libphoenix/connectors/registry"
 	"libphoenix/core"
 	"libphoenix/engine"
+	"libphoenix/internal/stack"
 )
 
 // process is the one mutable package variable of the library. Written by:
@@ -48,8 +49,15 @@ func go_start(s *C.struct_phx_state, e *C.struct_phx_env) (eno C.int) {
 		Log:    log,
 	})
 	process.lib.Adopt(pins.heritage())
+	stack.Reserve() // this thread's, as go_settle does
 	return 0
 }
+
+// go_settle is the first call of each other thread: it gets its part of Go,
+// and a stack on which handlers of the host have room.
+//
+//export go_settle
+func go_settle() { stack.Reserve() }
 
 // chooseConnector never fails: an unknown PHXFS_VENDOR is reported and the
 // vendor of the build is used.

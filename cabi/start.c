@@ -25,6 +25,7 @@
 
 #include "_cgo_export.h"
 #include "exit.h"
+#include "signals.h"
 #include "state.h"
 
 typedef void (*phx_init)(int argc, char **argv, char **envp);
@@ -100,8 +101,11 @@ static int run_entry(struct phx_state *s, struct phx_env *e) {
   pthread_sigmask(SIG_SETMASK, &all, &mask); /* the host's signals go to the host's threads */
   phx_fork_park(s);
   atomic_store(&s->touched, true);
+  struct phx_dispositions host;
+  phx_signals_before(s, &host);
   for (phx_init *f = phx_init_start; f < phx_init_end; f++) (*f)(1, b->argv, b->envp);
   int err = go_start(s, e); /* waits until Go is up */
+  phx_signals_after(s, &host);
   phx_fork_unpark(s);
   pthread_sigmask(SIG_SETMASK, &mask, NULL);
   if (!err) phx_exit_arm();

@@ -114,7 +114,9 @@ int phx_enter(struct phx_call *c, const char *name) {
     int err = started(s, name);
     if (err) return err;
   }
-  return admit(c, s);
+  int err = admit(c, s);
+  if (__builtin_expect(!err && phx_newcomer(&s->fork.image), 0)) phx_signals_settle();
+  return err;
 }
 
 int phx_enter_plain(struct phx_call *c) {

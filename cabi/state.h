@@ -15,6 +15,7 @@
 #include "env.h"
 #include "fork.h"
 #include "live.h"
+#include "signals.h"
 
 /* Values of phx_guard.word. */
 enum { PHX_ASLEEP = 0, PHX_STARTING = 1, PHX_AWAKE = 2 };
@@ -44,6 +45,7 @@ struct phx_state {
   atomic_bool armed, armed_pins;  /* exit handler registered; again at the first MAP (exit.h) */
   _Atomic uintptr_t identity;     /* int (*)(uint64_t addr, uint64_t *id), 0: none; written by Go */
   struct phx_fork fork;           /* owned by the starter, and by a child's only thread */
+  struct phx_signals signals;     /* owned by the starter */
   _Atomic int32_t opens[8];       /* unmatched phxfs_open calls of each device; written by Go */
   struct phx_live live;           /* registrations; grown by Go under its own lock */
   struct phx_stripe calls[PHX_STRIPES];
