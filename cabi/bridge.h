@@ -9,6 +9,7 @@
 
 #include "../include/phoenix.h"
 #include "env.h"
+#include "inject.h"
 #include "log.h"
 
 struct phx_state;

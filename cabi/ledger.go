@@ -50,6 +50,7 @@ func (l *ledger) heritage() (h core.Heritage) {
 
 // Take implements core.Ledger.
 func (l *ledger) Take() *core.Pin {
+	inject(C.PHX_IN_TAKE)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.free) == 0 && !l.growLocked() {
@@ -74,6 +75,7 @@ func (l *ledger) growLocked() bool {
 
 // Give implements core.Ledger.
 func (l *ledger) Give(p *core.Pin) {
+	inject(C.PHX_IN_GIVE)
 	*p = core.Pin{}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,6 +84,7 @@ func (l *ledger) Give(p *core.Pin) {
 
 // Opened implements core.Ledger.
 func (l *ledger) Opened(device, opens int) {
+	inject(C.PHX_IN_OPENED)
 	C.phx_set_opens(l.state, C.int(device), C.int32_t(opens))
 }
 

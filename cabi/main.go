@@ -31,6 +31,7 @@ func main() {} // required by -buildmode=c-shared, never runs
 //export go_start
 func go_start(s *C.struct_phx_state, e *C.struct_phx_env) (eno C.int) {
 	defer containStart(&eno)
+	inject(C.PHX_IN_START)
 	log := newLogger(s, int(e.log_level))
 	conn := chooseConnector(log, C.GoString(&e.vendor[0]), C.GoString(&e.sysfs_root[0]))
 	if l, ok := conn.(connectors.Liveness); ok {
@@ -45,6 +46,7 @@ func go_start(s *C.struct_phx_state, e *C.struct_phx_env) (eno C.int) {
 		NewEngine: func() engine.Engine {
 			return newEngine(s, log, C.GoString(&e.io_engine[0]), int(e.workers))
 		},
+		IO:     injectedIO(),
 		Ledger: pins,
 		Log:    log,
 	})
@@ -57,7 +59,11 @@ func go_start(s *C.struct_phx_state, e *C.struct_phx_env) (eno C.int) {
 // and a stack on which handlers of the host have room.
 //
 //export go_settle
-func go_settle() { stack.Reserve() }
+func go_settle() {
+	defer containSettle()
+	inject(C.PHX_IN_SETTLE)
+	stack.Reserve()
+}
 
 // chooseConnector never fails: an unknown PHXFS_VENDOR is reported and the
 // vendor of the build is used.
@@ -84,9 +90,14 @@ func newEngine(s *C.struct_phx_state, log *logger, name string, workers int) eng
 	default:
 		notice("PHXFS_IO_ENGINE is neither io_uring nor sync and is ignored")
 	}
+	inject(C.PHX_IN_ENGINE)
 	return engine.NewSync(engine.Config{
+		IO:      injectedIO(),
 		Helpers: workers,
 		Notice:  notice,
-		OnAsync: func(n int) { atomic.StoreInt32(inFlight, int32(n)) },
+		OnAsync: func(n int) {
+			inject(C.PHX_IN_ASYNC)
+			atomic.StoreInt32(inFlight, int32(n))
+		},
 	})
 }
