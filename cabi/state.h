@@ -7,6 +7,7 @@
 #ifndef PHX_STATE_H
 #define PHX_STATE_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,6 +37,8 @@ struct phx_stripe {
 
 struct phx_state {
   struct phx_guard *guard; /* set before publication */
+  pthread_key_t inside;    /* each thread's count of its calls inside; set before publication */
+  bool counted;            /* inside exists; set before publication */
   /* Go's entry has run in this process or in a forebear: its memory is not
    * fit for another start. Written by: the thread that owns PHX_STARTING. */
   atomic_bool touched;
@@ -63,6 +66,7 @@ void phx_state_forked(struct phx_state *s, bool ready);
 struct phx_call {
   struct phx_state *s;
   struct phx_stripe *stripe;
+  uintptr_t outer; /* calls inside of the same thread: this one came in a signal handler */
 };
 
 /* phx_enter admits a call that needs Go and starts Go if it is the first.
@@ -76,5 +80,9 @@ int phx_enter(struct phx_call *c, const char *name);
 int phx_enter_plain(struct phx_call *c);
 
 void phx_leave(struct phx_call *c);
+
+/* How many of the calls inside are the calling thread's own: suspended, if it
+ * is in a signal handler, and never to end if that handler calls exit. */
+long phx_own_calls(struct phx_state *s);
 
 #endif
