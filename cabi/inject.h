@@ -14,7 +14,7 @@ enum {
   PHX_IN_IO,     /* one read or write of a transfer */
   PHX_IN_LOG,    /* writing a line */
   PHX_IN_ASYNC,  /* telling how many async batches there are */
-  PHX_IN_TAKE, PHX_IN_GIVE, PHX_IN_OPENED, /* the table of live registrations */
+  PHX_IN_TAKE,   /* growing the table of live registrations */
   PHX_IN_ENGINE, /* making the engine */
   PHX_INS
 };

@@ -75,7 +75,6 @@ func (l *ledger) growLocked() bool {
 
 // Give implements core.Ledger.
 func (l *ledger) Give(p *core.Pin) {
-	inject(C.PHX_IN_GIVE)
 	*p = core.Pin{}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -84,7 +83,6 @@ func (l *ledger) Give(p *core.Pin) {
 
 // Opened implements core.Ledger.
 func (l *ledger) Opened(device, opens int) {
-	inject(C.PHX_IN_OPENED)
 	C.phx_set_opens(l.state, C.int(device), C.int32_t(opens))
 }
 
