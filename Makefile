@@ -16,11 +16,14 @@ CC      ?= gcc
 B       := build
 TOP     := $(CURDIR)
 VERSION := $(shell sed -n 's/^const Version = "\(.*\)"/\1/p' internal/version/version.go)
-SOURCES := go.mod go.sum $(shell find cabi core engine connectors internal cmd -name '*.go' -o -name '*.[ch]' -o -name '*.map' -o -name '*.ld') $(wildcard include/*.h)
+SOURCES := go.mod go.sum $(shell find cabi core engine connectors internal cmd -name '*.go' -o -name '*.[ch]' -o -name '*.s' -o -name '*.map' -o -name '*.ld') $(wildcard include/*.h)
+
+# INJECT=1: the test build, which can be told to panic (cabi/inject.h).
+MAP     := $(if $(INJECT),$(TOP)/$(B)/inject.map,$(TOP)/cabi/phoenix.map)
 
 # What the .so is linked with; #cgo LDFLAGS may not carry these.
-EXTLD   := -Wl,--version-script=$(TOP)/cabi/phoenix.map -Wl,-soname,libphoenix.so -Wl,-T,$(TOP)/cabi/lazy.ld -Wl,-z,defs -Wl,-z,now
-GOTAGS  := $(if $(PHX_GO_ANY),phx_go_any)
+EXTLD   := -Wl,--version-script=$(MAP) -Wl,-soname,libphoenix.so -Wl,-T,$(TOP)/cabi/lazy.ld -Wl,-z,defs -Wl,-z,now -Wl,--wrap=pthread_key_create
+GOTAGS  := $(if $(PHX_GO_ANY),phx_go_any) $(if $(INJECT),phx_inject)
 LIBLD   := -X libphoenix/connectors/registry.defaultVendor=$(PHXFS_VENDOR)
 GOBUILD  = CGO_ENABLED=1 $(GO) build -trimpath -tags '$(GOTAGS)'
 unexport PHXFS_VENDOR
@@ -91,16 +94,22 @@ vendor-name:
 
 $(B)/.config: vendor-name
 
-$(B)/libphoenix.so: $(SOURCES) $(B)/.config
+$(B)/libphoenix.so: $(SOURCES) $(B)/.config $(if $(INJECT),$(B)/inject.map)
 	$(GOBUILD) -buildmode=c-shared $(if $(GOASAN),-asan) -ldflags "$(LIBLD) -extldflags '$(EXTLD)'" -o $@ ./cabi
 	@rm -f $(B)/libphoenix.h # the generated header is not the public one
-	@test/linked.sh $@ cabi/phoenix.map || { rm -f $@; exit 1; }
+	@test/linked.sh $@ $(MAP) || { rm -f $@; exit 1; }
+
+$(B)/inject.map: cabi/phoenix.map
+	sed 's/^ *local:/    phxfs_inject;\n    phxfs_inject_left;\n    phxfs_inject_memory;\n&/' $< >$@
 
 $(B)/phx: $(SOURCES)
 	CGO_ENABLED=0 $(GO) build -trimpath -o $@ ./cmd/phx
 
-$(B)/test-c: $(B)/libphoenix.so FORCE
+inject: ## build/inject/libphoenix.so, which tests can tell to panic
+	@$(MAKE) --no-print-directory B=$(B)/inject INJECT=1 PHXFS_VENDOR=$(PHXFS_VENDOR) vendor-name $(B)/inject/libphoenix.so
+
+$(B)/test-c: $(B)/libphoenix.so inject FORCE
 	$(MAKE) -C test/c LIB=$(TOP)/$(B)/libphoenix.so OUT=$(TOP)/$@
 
 FORCE:
-.PHONY: help build demo test check check-c check-py soak bench install uninstall asan deps clean toolchain vendor-name FORCE
+.PHONY: inject help build demo test check check-c check-py soak bench install uninstall asan deps clean toolchain vendor-name FORCE

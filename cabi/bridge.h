@@ -9,6 +9,7 @@
 
 #include "../include/phoenix.h"
 #include "env.h"
+#include "inject.h"
 #include "log.h"
 
 struct phx_state;
@@ -36,6 +37,17 @@ struct phx_state;
  * returns the first, or NULL when memory or the table is exhausted. The caller
  * serialises. */
 void *phx_pins_grow(struct phx_state *s);
+
+/* The i-th chunk of that table, NULL beyond the last. */
+void *phx_pins_chunk(struct phx_state *s, int i);
+
+/* phxfs_open calls not yet matched of device 0..7; a forked child reads what
+ * its parent wrote. */
+int32_t phx_opens(struct phx_state *s, int device);
+void phx_set_opens(struct phx_state *s, int device, int32_t opens);
+
+/* How many forks lie between the process that loaded the library and this. */
+uint32_t phx_generation(struct phx_state *s);
 
 /* The word in which Go keeps the number of async batches with I/O queued or
  * running, for the exit handler; accessed atomically on both sides. */

@@ -4,7 +4,8 @@
 
 /* Registers the exit handler (atexit). Called when Go starts, and once more
  * before the first MAP, so that it runs before the handler of a vendor library
- * that was initialised in between; running it twice is harmless. Any thread. */
+ * that was initialised in between; running it twice is harmless. Later calls do
+ * nothing, in forked children too. Any thread. */
 void phx_exit_arm(void);
 
 #endif

@@ -12,6 +12,7 @@ import (
 //export go_open
 func go_open(id C.int) (rc, eno C.int) {
 	defer contain("phxfs_open", &rc, -1, &eno)
+	inject(C.PHX_IN_OPEN)
 	if err := process.lib.Open(int(id)); err != nil {
 		return openValue(failed(core.Event{Call: "phxfs_open", Device: int32(id), FD: -1}, err))
 	}
@@ -21,6 +22,7 @@ func go_open(id C.int) (rc, eno C.int) {
 //export go_close
 func go_close(id C.int) (rc, eno C.int) {
 	defer contain("phxfs_close", &rc, -1, &eno)
+	inject(C.PHX_IN_CLOSE)
 	if err := process.lib.Close(int(id)); err != nil {
 		return minusOne(failed(core.Event{Call: "phxfs_close", Device: int32(id), FD: -1}, err))
 	}
@@ -30,12 +32,14 @@ func go_close(id C.int) (rc, eno C.int) {
 //export go_page_size
 func go_page_size() (n C.uint64_t, eno C.int) {
 	defer contain("phxfs_get_page_size", &n, 65536, &eno)
+	inject(C.PHX_IN_PAGE_SIZE)
 	return C.uint64_t(process.lib.PageSize()), 0
 }
 
 //export go_find_dev
 func go_find_dev(ordinal C.int) (rc, eno C.int) {
 	defer contain("phxfs_find_dev", &rc, -1, &eno)
+	inject(C.PHX_IN_FIND_DEV)
 	index, err := process.lib.FindDevice(int(ordinal))
 	if err != nil {
 		return minusOne(failed(core.Event{Call: "phxfs_find_dev", Device: int32(ordinal), FD: -1}, err))
@@ -46,6 +50,7 @@ func go_find_dev(ordinal C.int) (rc, eno C.int) {
 //export go_regmem
 func go_regmem(id C.int, addr C.uintptr_t, n C.size_t, target *C.uintptr_t) (rc, eno C.int) {
 	defer contain("phxfs_regmem", &rc, -eio, &eno)
+	inject(C.PHX_IN_REGMEM)
 	if target == nil {
 		return regmemValue(failed(regEvent("phxfs_regmem", id, addr, n), errNull))
 	}
@@ -60,6 +65,7 @@ func go_regmem(id C.int, addr C.uintptr_t, n C.size_t, target *C.uintptr_t) (rc,
 //export go_deregmem
 func go_deregmem(id C.int, addr C.uintptr_t, n C.size_t) (rc, eno C.int) {
 	defer contain("phxfs_deregmem", &rc, -1, &eno)
+	inject(C.PHX_IN_DEREGMEM)
 	if err := process.lib.Deregister(int(id), core.DevAddr(addr), uint64(n)); err != nil {
 		return minusOne(failed(regEvent("phxfs_deregmem", id, addr, n), err))
 	}
@@ -69,6 +75,7 @@ func go_deregmem(id C.int, addr C.uintptr_t, n C.size_t) (rc, eno C.int) {
 //export go_engine_name
 func go_engine_name() (uring, eno C.int) {
 	defer contain("phxfs_io_engine_name", &uring, 0, &eno)
+	inject(C.PHX_IN_ENGINE_NAME)
 	if process.lib.EngineName() == "io_uring" {
 		return 1, 0
 	}

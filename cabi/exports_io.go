@@ -38,6 +38,7 @@ func singleEvent(write, fd, id C.int, buf C.uintptr_t, bufOffset C.off_t, n C.ss
 //export go_transfer
 func go_transfer(write, fd, id C.int, buf C.uintptr_t, bufOffset C.off_t, n C.ssize_t, offset C.off_t) (rc C.int64_t, eno C.int) {
 	defer contain(singleCall(write), &rc, -C.int64_t(eio), &eno)
+	inject(C.PHX_IN_TRANSFER)
 	moved, err := process.lib.Transfer(kind(write), int32(fd), int32(id), core.DevAddr(buf),
 		int64(bufOffset), int64(n), int64(offset))
 	if err != nil {
@@ -52,6 +53,7 @@ func go_transfer(write, fd, id C.int, buf C.uintptr_t, bufOffset C.off_t, n C.ss
 func go_single_failed(write, fd, id C.int, buf C.uintptr_t, bufOffset C.off_t, n C.ssize_t, offset C.off_t, why C.int) {
 	var rc, eno C.int
 	defer contain(singleCall(write), &rc, 0, &eno)
+	inject(C.PHX_IN_SINGLE_FAILED)
 	var err error = syscall.Errno(why)
 	if bad := core.CheckTransfer(int32(id), core.DevAddr(buf), int64(bufOffset), int64(n), int64(offset)); bad != nil {
 		err = bad

@@ -21,8 +21,36 @@ type ledger struct {
 
 func newLedger(s *C.struct_phx_state) *ledger { return &ledger{state: s} }
 
+// heritage is what a forked child finds in the table, nothing in any other
+// process. Pins that stand for nothing become free; those that the parent was
+// taking down stay as they are, for good.
+func (l *ledger) heritage() (h core.Heritage) {
+	for i := range h.Opens {
+		h.Opens[i] = int(C.phx_opens(l.state, C.int(i)))
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := 0; ; i++ {
+		chunk := C.phx_pins_chunk(l.state, C.int(i))
+		if chunk == nil {
+			return h
+		}
+		pins := unsafe.Slice((*core.Pin)(chunk), C.PHX_PINS_PER_CHUNK)
+		for k := range pins {
+			switch p := &pins[k]; p.State {
+			case core.PinFree:
+				*p = core.Pin{}
+				l.free = append(l.free, p)
+			case core.PinMapped, core.PinEmbedded:
+				h.Pins = append(h.Pins, p)
+			}
+		}
+	}
+}
+
 // Take implements core.Ledger.
 func (l *ledger) Take() *core.Pin {
+	inject(C.PHX_IN_TAKE)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.free) == 0 && !l.growLocked() {
@@ -51,6 +79,11 @@ func (l *ledger) Give(p *core.Pin) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.free = append(l.free, p)
+}
+
+// Opened implements core.Ledger.
+func (l *ledger) Opened(device, opens int) {
+	C.phx_set_opens(l.state, C.int(device), C.int32_t(opens))
 }
 
 // Pinned implements core.Ledger.

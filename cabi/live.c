@@ -39,6 +39,10 @@ void *phx_pins_grow(struct phx_state *s) {
   return NULL;
 }
 
+void *phx_pins_chunk(struct phx_state *s, int i) {
+  return i < PHX_CHUNKS ? atomic_load(&s->live.chunk[i]) : NULL;
+}
+
 /* Is the pinned memory still the allocation that was pinned? The same rule as
  * core/liveness.go: the answer at MAP and the answer now are the same, and
  * neither is a refusal. */
@@ -87,5 +91,20 @@ void phx_live_release(struct phx_state *s) {
     struct phx_pin *c = atomic_load(&s->live.chunk[i]);
     if (!c) return;
     for (int k = 0; k < PHX_PINS_PER_CHUNK; k++) release(s, &c[k]);
+  }
+}
+
+/* The users that a pin counts are threads of the parent, which owns it: pid 0,
+ * for in a pid namespace of its own a child can have the pid of its parent. A
+ * pin that is being made or taken down there has the closed bit and stays
+ * refused: its state tells the importer (ledger.go). */
+void phx_live_forked(struct phx_state *s) {
+  for (int i = 0; i < PHX_CHUNKS; i++) {
+    struct phx_pin *c = atomic_load(&s->live.chunk[i]);
+    if (!c) return;
+    for (int k = 0; k < PHX_PINS_PER_CHUNK; k++) {
+      c[k].pid = 0;
+      atomic_fetch_and(&c[k].gate, PHX_GATE_CLOSED);
+    }
   }
 }

@@ -46,6 +46,10 @@ struct phx_live {
 };
 
 struct phx_state;
+
+/* In a forked child: nobody is inside any registration. */
+void phx_live_forked(struct phx_state *s);
+
 /* Releases what live pins owe the kernel, in the process that made them: UNMAP
  * (under the liveness rule of docs/abi.md) and munmap of every registration
  * with no I/O inside. No Go runs. Called by the exit handler only. */

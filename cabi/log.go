@@ -43,8 +43,10 @@ func (l *logger) Event(e core.Event) {
 	if !l.Enabled(e.Level) {
 		return
 	}
+	defer containLog()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	inject(C.PHX_IN_LOG)
 	l.buf = appendEvent(l.buf[:0], e)
 	l.writeLocked(e.Level)
 }
@@ -54,8 +56,10 @@ func (l *logger) note(at core.Level, call, reason string) {
 	if !l.Enabled(at) {
 		return
 	}
+	defer containLog()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	inject(C.PHX_IN_LOG)
 	l.buf = appendReason(append(append(l.buf[:0], "call="...), call...), reason)
 	l.writeLocked(at)
 }

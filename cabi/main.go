@@ -12,13 +12,15 @@ import (
 	"libphoenix/connectors/registry"
 	"libphoenix/core"
 	"libphoenix/engine"
+	"libphoenix/internal/stack"
 )
 
 // process is the one mutable package variable of the library. Written by:
 // go_start, once, before any other export can be called.
 var process struct {
-	lib *core.Library
-	log *logger
+	lib        *core.Library
+	log        *logger
+	generation uint64 // of forks; the upper 8 bits of this process's handles
 }
 
 func main() {} // required by -buildmode=c-shared, never runs
@@ -29,22 +31,38 @@ func main() {} // required by -buildmode=c-shared, never runs
 //export go_start
 func go_start(s *C.struct_phx_state, e *C.struct_phx_env) (eno C.int) {
 	defer containStart(&eno)
+	inject(C.PHX_IN_START)
 	log := newLogger(s, int(e.log_level))
 	conn := chooseConnector(log, C.GoString(&e.vendor[0]), C.GoString(&e.sysfs_root[0]))
 	if l, ok := conn.(connectors.Liveness); ok {
 		C.phx_set_identity(s, C.uintptr_t(l.IdentityFunc()))
 	}
 	process.log = log
+	process.generation = uint64(C.phx_generation(s)) & 0xff
+	pins := newLedger(s)
 	process.lib = core.New(core.Config{
 		Connector: conn,
 		DevDir:    C.GoString(&e.dev_dir[0]),
 		NewEngine: func() engine.Engine {
 			return newEngine(s, log, C.GoString(&e.io_engine[0]), int(e.workers), int(e.queue_depth))
 		},
-		Ledger: newLedger(s),
+		IO:     injectedIO(),
+		Ledger: pins,
 		Log:    log,
 	})
+	process.lib.Adopt(pins.heritage())
+	stack.Reserve() // this thread's, as go_settle does
 	return 0
+}
+
+// go_settle is the first call of each other thread: it gets its part of Go,
+// and a stack on which handlers of the host have room.
+//
+//export go_settle
+func go_settle() {
+	defer containSettle()
+	inject(C.PHX_IN_SETTLE)
+	stack.Reserve()
 }
 
 // chooseConnector never fails: an unknown PHXFS_VENDOR is reported and the
@@ -68,10 +86,15 @@ func newEngine(s *C.struct_phx_state, log *logger, name string, workers, depth i
 	if name != "" && name != "sync" && name != "io_uring" {
 		notice("PHXFS_IO_ENGINE is neither io_uring nor sync and is ignored")
 	}
+	inject(C.PHX_IN_ENGINE)
 	return engine.Choose(engine.Config{
+		IO:      injectedIO(),
 		Helpers: workers,
 		Depth:   depth,
 		Notice:  notice,
-		OnAsync: func(n int) { atomic.StoreInt32(inFlight, int32(n)) },
+		OnAsync: func(n int) {
+			inject(C.PHX_IN_ASYNC)
+			atomic.StoreInt32(inFlight, int32(n))
+		},
 	}, name)
 }

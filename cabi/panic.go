@@ -32,6 +32,17 @@ func containStart(eno *C.int) {
 	}
 }
 
+// containSettle is contain for go_settle, which cannot fail.
+func containSettle() {
+	if r := recover(); r != nil {
+		logPanic("settle", r)
+	}
+}
+
+// containLog is contain for writing a line: that one is lost, and whoever
+// wanted it, perhaps about a panic, goes on.
+func containLog() { _ = recover() }
+
 func logPanic(call string, r any) {
 	if process.log != nil {
 		process.log.note(core.LevelError, call, fmt.Sprintf("panic: %v; stack: %q", r, debug.Stack()))

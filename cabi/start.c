@@ -25,6 +25,7 @@
 
 #include "_cgo_export.h"
 #include "exit.h"
+#include "signals.h"
 #include "state.h"
 
 typedef void (*phx_init)(int argc, char **argv, char **envp);
@@ -91,23 +92,21 @@ static struct block *make_block(const struct phx_env *e) {
   return b; /* aux ends with AT_NULL: zeroed memory */
 }
 
-/* Signals Go takes over at start without using them here: asynchronous
- * preemption is off, and SIGPIPE is the host's business. */
-static const int given_back[] = {SIGURG, SIGPIPE};
-
 static int run_entry(struct phx_state *s, struct phx_env *e) {
   struct block *b = make_block(e);
   if (!b) return ENOMEM;
-  atomic_store(&s->touched, true);
-  atomic_store(&s->pid, getpid());
-  struct sigaction host[2];
+  phx_fork_prepare(s);
   sigset_t all, mask;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &mask); /* the host's signals go to the host's threads */
-  for (int i = 0; i < 2; i++) sigaction(given_back[i], NULL, &host[i]);
+  phx_fork_park(s);
+  atomic_store(&s->touched, true);
+  struct phx_dispositions host;
+  phx_signals_before(s, &host);
   for (phx_init *f = phx_init_start; f < phx_init_end; f++) (*f)(1, b->argv, b->envp);
   int err = go_start(s, e); /* waits until Go is up */
-  for (int i = 0; i < 2; i++) sigaction(given_back[i], &host[i], NULL);
+  phx_signals_after(s, &host);
+  phx_fork_unpark(s);
   pthread_sigmask(SIG_SETMASK, &mask, NULL);
   if (!err) phx_exit_arm();
   return err;
@@ -136,9 +135,11 @@ int phx_start(struct phx_state *s) {
   return err;
 }
 
-const char *phx_start_reason(int err) {
+int phx_start_entries(void) { return (int)(phx_init_end - phx_init_start); }
+
+const char *phx_start_reason(struct phx_state *s, int err) {
   switch (err) {
-    case ENOSYS: return "this process was forked from one that had used the library (or the kernel is older than 4.14)";
+    case ENOSYS: return s->fork.image.why ? s->fork.image.why : "the process was made without fork(3), or the kernel is older than 4.14";
     case EAGAIN: return "the threads that the library needs cannot be started (pids.max, RLIMIT_NPROC)";
     case ESHUTDOWN: return "the process is exiting";
     default: return "the library's runtime needs 2 GiB of address space (RLIMIT_AS) and some memory";

@@ -10,7 +10,10 @@ struct phx_state;
  * started: its memory cannot be used for another start). */
 int phx_start(struct phx_state *s);
 
+/* How many entries lazy.ld took out of .init_array: 1, Go's. */
+int phx_start_entries(void);
+
 /* Why phx_start gave this errno, for the log. */
-const char *phx_start_reason(int err);
+const char *phx_start_reason(struct phx_state *s, int err);
 
 #endif

@@ -15,7 +15,13 @@
 #define MADV_WIPEONFORK 18 /* linux/mman.h, kernel 4.14 */
 #endif
 
-static _Atomic(struct phx_state *) the_state;
+/* In .data, not .bss: it is set before image.c finds .bss untouched, and a
+ * restore puts the same value back. */
+static _Atomic(struct phx_state *) the_state __attribute__((section(".data")));
+
+/* Weak for `go test`, which links without --wrap. Not pthread_key_create: that
+ * one is taken for Go's (fork.c). */
+int __real_pthread_key_create(pthread_key_t *key, void (*destructor)(void *)) __attribute__((weak));
 
 static void *pages(size_t n) {
   void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -52,13 +58,27 @@ static struct phx_state *make_state(void) {
   /* Without it a child could not tell that the runtime it sees is its
    * parent's: such a kernel gets no Go at all. */
   if (madvise(s->guard, page, MADV_WIPEONFORK)) atomic_store(&s->touched, true);
+  s->counted = __real_pthread_key_create && !__real_pthread_key_create(&s->inside, NULL);
   if (atomic_compare_exchange_strong(&the_state, &first, s)) {
     refresh_env(s);
     return s;
   }
+  if (s->counted) pthread_key_delete(s->inside);
   munmap(s->guard, page);
   munmap(s, sizeof *s);
   return first;
+}
+
+void phx_state_forked(struct phx_state *s, bool ready) {
+  struct phx_env *e = atomic_load(&s->env);
+  if (e) e->pid = 0; /* a child in a pid namespace of its own can have its parent's pid */
+  atomic_store(&s->exiting, false);
+  atomic_store(&s->async, 0);
+  atomic_store(&s->identity, 0);
+  if (s->counted) pthread_setspecific(s->inside, NULL);
+  for (int i = 0; i < PHX_STRIPES; i++) atomic_store(&s->calls[i].inside, 0);
+  phx_live_forked(s);
+  if (ready) atomic_store(&s->touched, false);
 }
 
 struct phx_state *phx_state(void) {
@@ -77,6 +97,8 @@ static int admit(struct phx_call *c, struct phx_state *s) {
   c->s = s;
   c->stripe = &s->calls[((t >> 12) * 0x9E3779B97F4A7C15ull) >> 58];
   atomic_fetch_add(&c->stripe->inside, 1);
+  c->outer = (uintptr_t)phx_own_calls(s);
+  if (s->counted) pthread_setspecific(s->inside, (void *)(c->outer + 1));
   if (__builtin_expect(!atomic_load(&s->exiting), 1)) return 0;
   phx_leave(c);
   return ESHUTDOWN;
@@ -88,7 +110,7 @@ static int started(struct phx_state *s, const char *name) {
   int err = phx_start(s);
   if (err)
     phx_log(s, PHX_LOG_ERROR, "call=%s errno=%s reason=\"%s\"", name, phx_errno_name(err),
-            phx_start_reason(err));
+            phx_start_reason(s, err));
   errno = saved;
   return err;
 }
@@ -101,7 +123,9 @@ int phx_enter(struct phx_call *c, const char *name) {
     int err = started(s, name);
     if (err) return err;
   }
-  return admit(c, s);
+  int err = admit(c, s);
+  if (__builtin_expect(!err && phx_newcomer(&s->fork.image), 0)) phx_signals_settle();
+  return err;
 }
 
 int phx_enter_plain(struct phx_call *c) {
@@ -110,8 +134,23 @@ int phx_enter_plain(struct phx_call *c) {
   return admit(c, s);
 }
 
-void phx_leave(struct phx_call *c) { atomic_fetch_sub(&c->stripe->inside, 1); }
+void phx_leave(struct phx_call *c) {
+  if (c->s->counted) pthread_setspecific(c->s->inside, (void *)c->outer);
+  atomic_fetch_sub(&c->stripe->inside, 1);
+}
+
+long phx_own_calls(struct phx_state *s) {
+  return s->counted ? (long)(uintptr_t)pthread_getspecific(s->inside) : 0;
+}
 
 int32_t *phx_async_word(struct phx_state *s) { return (int32_t *)&s->async; }
 
 void phx_set_identity(struct phx_state *s, uintptr_t f) { atomic_store(&s->identity, f); }
+
+int32_t phx_opens(struct phx_state *s, int device) { return atomic_load(&s->opens[device]); }
+
+void phx_set_opens(struct phx_state *s, int device, int32_t opens) {
+  atomic_store(&s->opens[device], opens);
+}
+
+uint32_t phx_generation(struct phx_state *s) { return atomic_load(&s->fork.generation); }

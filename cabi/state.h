@@ -7,13 +7,16 @@
 #ifndef PHX_STATE_H
 #define PHX_STATE_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "env.h"
+#include "fork.h"
 #include "live.h"
+#include "signals.h"
 
 /* Values of phx_guard.word. */
 enum { PHX_ASLEEP = 0, PHX_STARTING = 1, PHX_AWAKE = 2 };
@@ -34,15 +37,19 @@ struct phx_stripe {
 
 struct phx_state {
   struct phx_guard *guard; /* set before publication */
+  pthread_key_t inside;    /* each thread's count of its calls inside; set before publication */
+  bool counted;            /* inside exists; set before publication */
   /* Go's entry has run in this process or in a forebear: its memory is not
    * fit for another start. Written by: the thread that owns PHX_STARTING. */
   atomic_bool touched;
-  _Atomic(pid_t) pid;             /* process that started Go; 0 before */
   _Atomic(struct phx_env *) env;  /* swapped, never freed: readers hold no lock */
   atomic_bool exiting;            /* exit() has begun: new calls are refused */
   _Atomic int32_t async;          /* async batches with I/O queued or running; written by Go */
-  atomic_bool armed_pins;         /* exit handler registered again at the first MAP */
+  atomic_bool armed, armed_pins;  /* exit handler registered; again at the first MAP (exit.h) */
   _Atomic uintptr_t identity;     /* int (*)(uint64_t addr, uint64_t *id), 0: none; written by Go */
+  struct phx_fork fork;           /* owned by the starter, and by a child's only thread */
+  struct phx_signals signals;     /* owned by the starter */
+  _Atomic int32_t opens[8];       /* unmatched phxfs_open calls of each device; written by Go */
   struct phx_live live;           /* registrations; grown by Go under its own lock */
   struct phx_stripe calls[PHX_STRIPES];
 };
@@ -51,10 +58,15 @@ struct phx_state {
  * (errno ENOMEM). Never blocks. Any thread. */
 struct phx_state *phx_state(void);
 
+/* Resets what is counted per process, in a forked child with one thread; ready:
+ * Go's memory was restored, a call may start it. */
+void phx_state_forked(struct phx_state *s, bool ready);
+
 /* One call from outside: what phx_enter filled in and phx_leave undoes. */
 struct phx_call {
   struct phx_state *s;
   struct phx_stripe *stripe;
+  uintptr_t outer; /* calls inside of the same thread: this one came in a signal handler */
 };
 
 /* phx_enter admits a call that needs Go and starts Go if it is the first.
@@ -68,5 +80,9 @@ int phx_enter(struct phx_call *c, const char *name);
 int phx_enter_plain(struct phx_call *c);
 
 void phx_leave(struct phx_call *c);
+
+/* How many of the calls inside are the calling thread's own: suspended, if it
+ * is in a signal handler, and never to end if that handler calls exit. */
+long phx_own_calls(struct phx_state *s);
 
 #endif

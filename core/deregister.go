@@ -97,7 +97,7 @@ func (l *Library) retireAnyway(r *registration) *Error {
 // asked: whoever reads it concurrently (the exit handler) must not do it again.
 // After EINTR nobody knows whether the driver was done, so it is not repeated.
 func (l *Library) unpin(r *registration) *Error {
-	if !atomic.CompareAndSwapUint32(&r.pin.State, PinMapped, PinUnmapped) {
+	if r.borrowed || !atomic.CompareAndSwapUint32(&r.pin.State, PinMapped, PinUnmapped) {
 		return nil
 	}
 	if !l.alive(r) {
@@ -117,6 +117,10 @@ func (l *Library) unpin(r *registration) *Error {
 
 // unmap gives the address space back.
 func (l *Library) unmap(r *registration) *Error {
+	if r.borrowed {
+		atomic.StoreUint32(&r.pin.State, PinFree)
+		return nil
+	}
 	if err := r.dev.node.Munmap(r.host, r.lenBytes); err != nil {
 		return l.errs.of(errnoOf(err), ReasonMunmap)
 	}

@@ -156,8 +156,9 @@ func (g *heapLedger) Take() *Pin {
 	g.taken.Add(1)
 	return new(Pin)
 }
-func (g *heapLedger) Give(*Pin) { g.given.Add(1) }
-func (g *heapLedger) Pinned()   { g.pinned.Add(1) }
+func (g *heapLedger) Give(*Pin)       { g.given.Add(1) }
+func (g *heapLedger) Pinned()         { g.pinned.Add(1) }
+func (g *heapLedger) Opened(int, int) {}
 
 // events is a Logger that remembers.
 type events struct {

@@ -51,6 +51,9 @@ func (g *pinLedger) Give(p *Pin) {
 // Pinned does nothing: there is no exit handler.
 func (g *pinLedger) Pinned() {}
 
+// Opened does nothing: there is no fork handler.
+func (g *pinLedger) Opened(int, int) {}
+
 // unmapAll returns the memory; no Pin is taken.
 func (g *pinLedger) unmapAll() {
 	for _, mem := range g.chunks {

@@ -20,6 +20,8 @@ type Config struct {
 	OpenNode func(dir string, index int) (Node, error)
 	// NewEngine makes the engine, once, at the first call that needs it.
 	NewEngine func() engine.Engine
+	// IO carries single transfers; nil: the kernel.
+	IO engine.IO
 	// Ledger keeps the Pins; nil: a private one in mapped memory.
 	Ledger Ledger
 	// Log takes events; nil: nobody listens.
@@ -60,7 +62,10 @@ func New(c Config) *Library {
 		newEngine: c.NewEngine,
 		ledger:    c.Ledger,
 		log:       c.Log,
-		io:        engine.Kernel(),
+		io:        c.IO,
+	}
+	if l.io == nil {
+		l.io = engine.Kernel()
 	}
 	l.errs.fill()
 	l.life, _ = c.Connector.(connectors.Liveness)

@@ -16,7 +16,12 @@ func (l *Library) Open(id int) error {
 	}
 	switch d.state {
 	case deviceOpen:
-		d.opens++
+		if b, ok := d.node.(*borrowedNode); ok && b.mine.Load() == nil {
+			d.calls++ // the last close waits for it
+			d.mu.Unlock()
+			return l.openBorrowed(d, b)
+		}
+		l.countOpensLocked(d, d.opens+1)
 		d.mu.Unlock()
 		return nil
 	case deviceClosing:
@@ -30,7 +35,8 @@ func (l *Library) Open(id int) error {
 	defer func() {
 		d.mu.Lock()
 		if d.node = node; node != nil {
-			d.state, d.opens = deviceOpen, 1
+			d.state = deviceOpen
+			l.countOpensLocked(d, 1)
 		} else {
 			d.state = deviceClosed
 		}
@@ -44,6 +50,28 @@ func (l *Library) Open(id int) error {
 	node = opened
 	l.tellDevice(LevelInfo, callOpen, d.id, "device opened")
 	return nil
+}
+
+// openBorrowed opens a node of this process's own for a device that only the
+// parent has open so far, and counts one more user of it.
+func (l *Library) openBorrowed(d *device, b *borrowedNode) error {
+	if err := d.makeOwn(b); err != nil {
+		return l.detailed(l.errs.of(errnoOf(err), ReasonOpenNode), err)
+	}
+	return l.Open(int(d.id))
+}
+
+// makeOwn is a call that Open has counted in.
+func (d *device) makeOwn(b *borrowedNode) error {
+	defer d.end()
+	_, err := b.own()
+	return err
+}
+
+// countOpensLocked changes d.opens; a forked child reads it in the ledger.
+func (l *Library) countOpensLocked(d *device, opens int) {
+	d.opens = opens
+	l.ledger.Opened(int(d.id), opens)
 }
 
 // Close drops one user of device id. The last one waits for the calls and the
@@ -64,7 +92,7 @@ func (l *Library) Close(id int) error {
 		return errNotOpen
 	}
 	if d.opens > 1 {
-		d.opens--
+		l.countOpensLocked(d, d.opens-1)
 		d.mu.Unlock()
 		return nil
 	}
@@ -73,7 +101,8 @@ func (l *Library) Close(id int) error {
 
 // closeLast takes d.mu locked and gives it back unlocked.
 func (l *Library) closeLast(d *device) error {
-	d.state, d.opens = deviceClosing, 0
+	d.state = deviceClosing
+	l.countOpensLocked(d, 0)
 	d.changed.Broadcast() // a regmem that waits for a range gives up
 	for d.calls > 0 {
 		d.changed.Wait()
@@ -86,7 +115,8 @@ func (l *Library) closeLast(d *device) error {
 		if closed {
 			d.state, d.node = deviceClosed, nil
 		} else { // a panic: the close did not happen, the caller may try again
-			d.state, d.opens = deviceOpen, 1
+			d.state = deviceOpen
+			l.countOpensLocked(d, 1)
 		}
 		d.changed.Broadcast()
 		d.mu.Unlock()

@@ -40,4 +40,7 @@ type Ledger interface {
 	// Pinned is told before the first MAP (idempotent): the exit handler is
 	// registered there, so that it runs before the vendor's own.
 	Pinned()
+	// Opened is told how many phxfs_open calls of a device are unmatched,
+	// whenever that changes; called with the device's mu held, must not block.
+	Opened(device, opens int)
 }

@@ -75,7 +75,7 @@ func (l *Library) reserve(d *device, addr DevAddr, n uint64) (*registration, Hos
 			break
 		}
 		if r == nil {
-			fresh.dev, fresh.addr, fresh.lenBytes = d, addr, n
+			fresh.dev, fresh.addr, fresh.lenBytes, fresh.borrowed = d, addr, n, false
 			fresh.state, fresh.refs = regReserved, 1
 			d.ranges.insert(fresh)
 			d.mu.Unlock()

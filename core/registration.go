@@ -17,6 +17,7 @@ type registration struct {
 	dev      *device
 	addr     DevAddr
 	lenBytes uint64
+	borrowed bool // a parent's (adopt.go): nothing is due for it here
 
 	// Set under dev.mu when the gate opens, then read-only; readers as above.
 	host HostAddr

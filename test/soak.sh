@@ -11,6 +11,8 @@ for target in $(grep -rhoE '^func Fuzz[A-Za-z]+' core engine internal | awk '{pr
   dir=$(grep -rlE "^func $target\(" core engine internal | head -n1 | xargs dirname)
   go test -run '^$' -fuzz "^$target\$" -fuzztime $((60 * n))s "./$dir"
 done
+make --no-print-directory build build/test-c
+echo "== no collection over 10^7 requests, 10^5 registrations, 10^4 threads"
+(cd build && PHX_FULL=1 test-c/no_stop_the_world)
 echo "== the C suite, repeated"
-make --no-print-directory build
 for ((i = 1; i <= 10 * n; i++)); do make --no-print-directory check-c >build/soak-c.log 2>&1 || { cat build/soak-c.log; exit 1; }; tail -n 1 build/soak-c.log; done

@@ -23,7 +23,7 @@ const (
 // rooms are the arrows of docs/architecture.md. The first room that fits a
 // package is its own.
 var rooms = []room{
-	{"cabi", []string{"core", "core/gate", "connectors", "connectors/registry", "engine", "internal/version"}, []string{xsys}},
+	{"cabi", []string{"core", "core/gate", "connectors", "connectors/registry", "engine", "internal/stack", "internal/version"}, []string{xsys}},
 	{"core", []string{"core/gate", "engine", "connectors", "internal/phxdev"}, []string{xsys}},
 	{"core/gate", []string{"internal/futex"}, []string{xsys}},
 	{"engine", []string{"internal/futex", "internal/uring", "internal/smallfile"}, []string{xsys}},
@@ -38,6 +38,7 @@ var rooms = []room{
 	{"internal/phxdev", nil, []string{xsys}},
 	{"internal/futex", nil, []string{xsys}},
 	{"internal/smallfile", nil, []string{xsys}},
+	{"internal/stack", nil, nil},
 	{"internal/uring", nil, []string{xsys, iouring}},
 	{"internal/version", nil, nil},
 

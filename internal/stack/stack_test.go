@@ -1,0 +1,35 @@
+package stack
+
+import (
+	"runtime/metrics"
+	"testing"
+)
+
+func stackBytes() uint64 {
+	s := []metrics.Sample{{Name: "/memory/classes/heap/stacks:bytes"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64()
+}
+
+func TestReserveGrowsTheStackOnce(t *testing.T) {
+	const goroutines = 64
+	before := stackBytes()
+	up, down := make(chan struct{}), make(chan struct{})
+	for range goroutines {
+		go func() {
+			for range 10 {
+				Reserve()
+			}
+			up <- struct{}{}
+			<-down
+		}()
+	}
+	for range goroutines {
+		<-up
+	}
+	each := (stackBytes() - before) / goroutines
+	close(down)
+	if each < 60<<10 || each > 72<<10 {
+		t.Errorf("%d bytes of stack for each goroutine, want 64 KiB", each)
+	}
+}
