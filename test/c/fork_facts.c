@@ -109,7 +109,7 @@ static bool few_threads(void) { return T_EVENTUALLY(t_tasks() - 1 <= 10); }
 static void few_descriptors_and_threads(void) {
   t_leaks now;
   t_leaks_take(&now);
-  CHECK(now.poller <= 2, "descriptors of a runtime: %d", now.poller);
+  CHECK(now.pool <= 2, "descriptors of a runtime: %d", now.pool);
   free(now.fd_list), free(now.map_list);
   CHECK(few_threads() && t_tasks() > 1, "threads of a runtime: %d", t_tasks() - 1);
 }
@@ -123,7 +123,7 @@ static void child_starts(void *depth) {
   CHECK_EQ(books->keys - keys, 1, "keys that the child's runtime has made");
   CHECK_EQ(books->random_calls - calls, 1, "a start takes random bytes of its own");
   t_leaks_take(&now);
-  CHECK(now.fds == before.fds && now.poller - before.poller <= 2, "descriptors of a generation: %d: %s", now.poller - before.poller, now.fd_list);
+  CHECK(now.fds == before.fds && now.pool - before.pool <= 2, "descriptors of a generation: %d: %s", now.pool - before.pool, now.fd_list);
   CHECK(few_threads(), "threads of a runtime: %d", t_tasks() - 1);
   if (depth) CHECK_EXIT(t_fork(child_starts, (void *)((long)depth - 1)), 0, "grandchild");
 }
