@@ -34,11 +34,6 @@ static void data_is_right_across_the_first_gib(void) {
   CHECK_OK(phxfs_read(fd, 0, at, 0, (ssize_t)n + 4096, 0), (long long)n, "one read, to the end of the file");
   CHECK_DATA(at + (GIB - EDGE), 2 * EDGE, 1, GIB - EDGE, "around 1 GiB");
   CHECK_EQ(at[GIB / 2], 0, "the hole");
-  memset(at + (GIB - EDGE), 0, 2 * EDGE);
-  phxfs_io_req_t q = {fd, 0, at, 0, n + 4096, 0, 0};
-  CHECK_OK(phxfs_read_batch(&q, 1), 1, "short by 4096 at the end");
-  CHECK_EQ(q.result, n, "batch");
-  CHECK_DATA(at + (GIB - EDGE), 2 * EDGE, 1, GIB - EDGE, "around 1 GiB, batch");
   CHECK_OK(phxfs_close(0), 0, "0");
   munmap(m, n + 2 * T_PAGE);
   close(fd);

@@ -87,8 +87,8 @@ static void threads_with(const char *workers, int least, int most) {
 static void child_workers(void) {
   const char *w = getenv("WORKERS");
   int n = atoi(w);
-  if (n >= 1 && n <= 64) threads_with(w, n + 1, n + 32);
-  else threads_with(w, 2, 4 + 32); /* ignored: the default is at most 4 */
+  if (n >= 1 && n <= 64) threads_with(w, n + 1, n + 48);
+  else threads_with(w, 2, 4 + 48); /* ignored: the default is at most 4 */
 }
 
 static void child_dev_dir_empty(void) {

@@ -159,7 +159,7 @@ def test_workers_set_after_load(workers):
         """.format(workers)
     )
     assert got["right"] == [[0, True]] * 20
-    assert workers + 1 <= got["threads"] <= workers + 32, f"{got['threads']} threads with PHXFS_WORKERS={workers}"
+    assert workers + 1 <= got["threads"] <= workers + 48, f"{got['threads']} threads with PHXFS_WORKERS={workers}"
 
 
 def test_sysfs_root_set_after_load(tmp_path):
