@@ -118,6 +118,7 @@ def main():
         go_suite("go, race detector", "-race")
         c_suite("C, host device", "check-c", "c.json")
         python_suite("Python, host device")
+        lines("forks under stress", "test/stress/fork/run.sh")
         lines("examples and README", "test/examples.sh")
         lines("models", "test/models.sh")
         c_suite("C, AddressSanitizer", "asan", "asan.json")

@@ -14,5 +14,7 @@ done
 make --no-print-directory build build/test-c
 echo "== no collection over 10^7 requests, 10^5 registrations, 10^4 threads"
 (cd build && PHX_FULL=1 test-c/no_stop_the_world)
+echo "== forks of parents that never rest, half of them under load"
+test/stress/fork/run.sh $((20000 * n))
 echo "== the C suite, repeated"
 for ((i = 1; i <= 10 * n; i++)); do make --no-print-directory check-c >build/soak-c.log 2>&1 || { cat build/soak-c.log; exit 1; }; tail -n 1 build/soak-c.log; done
