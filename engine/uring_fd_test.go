@@ -59,7 +59,7 @@ func specimens(t *testing.T) (all []specimen) {
 	for _, name := range []string{"/dev/zero", "/dev/null", "/dev/full", "/dev/urandom"} {
 		path(name, name, unix.O_RDWR)
 	}
-	for _, name := range []string{"/proc/version", "/proc/version", "/proc/self/maps", "/proc/self/cmdline", "/proc/uptime", "/sys/kernel/mm/transparent_hugepage/enabled"} {
+	for _, name := range []string{"/proc/filesystems", "/proc/version", "/proc/self/maps", "/proc/self/cmdline", "/proc/devices", "/sys/kernel/mm/transparent_hugepage/enabled"} {
 		path(name, name, unix.O_RDONLY)
 	}
 	dir := t.TempDir()
