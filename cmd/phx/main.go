@@ -1,7 +1,8 @@
 // Command phx is the tool beside the library: it says what is installed. It
 // does not load the library and needs no device.
 //
-// Exit status: 0 done, 1 the command failed, 2 it was called wrongly.
+// Exit status: 0 done, 1 the command failed, 2 it was called wrongly; that of
+// "phx emulate" is the emulated program's, see there.
 package main
 
 import (
@@ -11,9 +12,14 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"libphoenix/internal/emulator"
 )
 
 func main() {
+	if emulator.IsStage(os.Args) {
+		emulator.Stage(os.Args)
+	}
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
@@ -26,6 +32,10 @@ func run(args []string, stdout, stderr io.Writer) int {
 	err := root.Execute()
 	if err == nil {
 		return 0
+	}
+	var other exited
+	if errors.As(err, &other) {
+		return other.status
 	}
 	fmt.Fprintf(stderr, "phx: %v\n", err)
 	var failed *failure
@@ -52,6 +62,6 @@ func newRoot() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(newVersion())
+	root.AddCommand(newVersion(), newEmulate())
 	return root
 }

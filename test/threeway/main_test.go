@@ -1,0 +1,69 @@
+package threeway
+
+import (
+	"flag"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// hungAfter is when a batch counts as hung. It decides nothing else: these
+// machines are shared, and a minute is nothing to them.
+const hungAfter = 2 * time.Minute
+
+// checksAtOnce is how many batches one rapid.Check draws. It is called until
+// enough requests are made.
+const checksAtOnce = 1
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	given := map[string]bool{}
+	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	for name, value := range map[string]string{
+		"rapid.checks":     strconv.Itoa(checksAtOnce),
+		"rapid.nofailfile": "true", // the seed, which is printed, is enough
+		"rapid.shrinktime": "10s",
+	} {
+		if !given[name] {
+			_ = flag.Set(name, value)
+		}
+	}
+	debug.SetTraceback("all") // for hungAfter
+	goleak.VerifyTestMain(m)
+}
+
+// requests is how many random requests the whole run makes, at least.
+func requests(t *testing.T) int {
+	t.Helper()
+	value, ok := os.LookupEnv("PHX_THREEWAY")
+	if !ok {
+		return 4000
+	}
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 1 {
+		t.Fatalf("PHX_THREEWAY is a number of requests, not %q", value)
+	}
+	return n
+}
+
+// lack is why a target cannot be had. word is what PHX_REQUIRE calls it.
+type lack struct {
+	word string
+	why  error
+}
+
+// skip ends the test: something is missing.
+func skip(t *testing.T, l *lack) {
+	t.Helper()
+	for word := range strings.SplitSeq(os.Getenv("PHX_REQUIRE"), ",") {
+		if word == l.word || word == "all" {
+			t.Fatalf("PHX_REQUIRE asks for %s: %v", l.word, l.why)
+		}
+	}
+	t.Skipf("no %s here: %v", l.word, l.why)
+}
