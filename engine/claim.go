@@ -41,6 +41,18 @@ func (b *Batch) next(at uint64) uint64 {
 	return (at>>32 + 1) << 32
 }
 
+// after is next, but passes over what is left of an op that has stopped before
+// there: a length can make two thousand million slices.
+func (b *Batch) after(at uint64) uint64 {
+	to := b.next(at)
+	if uint32(to) != 0 {
+		if start, _ := b.Ops[at>>32].extent(uint32(to)); b.Ops[at>>32].stopped(start) {
+			return (at>>32 + 1) << 32
+		}
+	}
+	return to
+}
+
 // extent gives the unit's part of its op: first byte and length.
 func (op *Op) extent(slice uint32) (start, n uint64) {
 	if op.slices == 1 {

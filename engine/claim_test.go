@@ -69,3 +69,18 @@ func TestClaimPassesOverTheRestOfAStoppedOp(t *testing.T) {
 		t.Errorf("result %d, want 10", b.Ops[0].Result)
 	}
 }
+
+// A length of 1<<62 makes 1<<31 slices; the first one meets the end of the file,
+// and nobody walks over the others.
+func TestAnAbsurdLengthCostsNoMoreThanItsFirstSlices(t *testing.T) {
+	b := &Batch{Ops: []Op{{Len: 1 << 62}, {Len: 10}}}
+	b.prepare()
+	b.Ops[0].settle(0, sliceSize(1<<62), 100)
+	steps := 0
+	for at := uint64(0); at < b.end(); at = b.after(at) {
+		steps++
+	}
+	if steps != 2 || b.Ops[0].Result != 100 {
+		t.Errorf("got %d steps and result %d, want 2 and 100", steps, b.Ops[0].Result)
+	}
+}

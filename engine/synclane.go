@@ -46,14 +46,14 @@ func (l *syncLane) perform(b *Batch, c claim) {
 			return
 		}
 		reason := recover()
-		for ; at < c.to; at = b.next(at) {
+		for ; at < c.to; at = b.after(at) {
 			op := &b.Ops[at>>32]
 			start, n := op.extent(uint32(at))
 			op.settle(start, n, -int64(syscall.EIO))
 		}
 		l.notice(fmt.Sprintf("panic during a transfer: %v\n%s", reason, debug.Stack()))
 	}()
-	for ; at < c.to; at = b.next(at) {
+	for ; at < c.to; at = b.after(at) {
 		op := &b.Ops[at>>32]
 		start, n := op.extent(uint32(at))
 		if op.stopped(start) {

@@ -123,7 +123,7 @@ func (l *uringLane) giveUp(answers []int32) {
 		}
 		l.settle(uint32(i), prefix(s.moved, r))
 	}
-	for ; l.todo.from < l.todo.to; l.todo.from = l.b.next(l.todo.from) {
+	for ; l.todo.from < l.todo.to; l.todo.from = min(l.b.after(l.todo.from), l.todo.to) {
 		op := &l.b.Ops[l.todo.from>>32]
 		start, n := op.extent(uint32(l.todo.from))
 		op.settle(start, n, -int64(syscall.EIO))

@@ -35,7 +35,7 @@ func (l *uringLane) fill() (more bool) {
 			}
 			l.begin(l.todo.from)
 			// Only now: a panic above leaves the unit in todo, to be settled.
-			l.todo.from = b.next(l.todo.from)
+			l.todo.from = min(b.after(l.todo.from), l.todo.to)
 		}
 	}
 }
