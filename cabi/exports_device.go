@@ -47,7 +47,7 @@ func go_find_dev(ordinal C.int) (rc, eno C.int) {
 func go_regmem(id C.int, addr C.uintptr_t, n C.size_t, target *C.uintptr_t) (rc, eno C.int) {
 	defer contain("phxfs_regmem", &rc, -eio, &eno)
 	if target == nil {
-		return regmemValue(failed(regEvent("phxfs_regmem", id, addr, n), errNull))
+		return regmemValue(failed(regEvent("phxfs_regmem", id, addr, n), errNullTarget))
 	}
 	host, err := process.lib.Register(int(id), core.DevAddr(addr), uint64(n))
 	if err != nil {
@@ -86,7 +86,7 @@ func requests(reqs *C.phxfs_io_req_t, n C.int) ([]core.Request, error) {
 		return nil, nil
 	}
 	if reqs == nil {
-		return nil, errNull
+		return nil, errNullRequests
 	}
 	return unsafe.Slice((*core.Request)(unsafe.Pointer(reqs)), int(n)), nil
 }
