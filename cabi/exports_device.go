@@ -52,7 +52,7 @@ func go_regmem(id C.int, addr C.uintptr_t, n C.size_t, target *C.uintptr_t) (rc,
 	defer contain("phxfs_regmem", &rc, -eio, &eno)
 	inject(C.PHX_IN_REGMEM)
 	if target == nil {
-		return regmemValue(failed(regEvent("phxfs_regmem", id, addr, n), errNull))
+		return regmemValue(failed(regEvent("phxfs_regmem", id, addr, n), errNullTarget))
 	}
 	host, err := process.lib.Register(int(id), core.DevAddr(addr), uint64(n))
 	if err != nil {
@@ -93,7 +93,7 @@ func requests(reqs *C.phxfs_io_req_t, n C.int) ([]core.Request, error) {
 		return nil, nil
 	}
 	if reqs == nil {
-		return nil, errNull
+		return nil, errNullRequests
 	}
 	return unsafe.Slice((*core.Request)(unsafe.Pointer(reqs)), int(n)), nil
 }

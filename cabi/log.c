@@ -41,20 +41,19 @@ void phx_log_line(struct phx_state *s, int level, const char *text, size_t len) 
   static const char *const names[] = {"", "error", "warn", "info", "debug"};
   struct phx_env *e = atomic_load(&s->env);
   if (!e || level < PHX_LOG_ERROR || level > e->log_level) return;
-  int saved = errno, fd = STDERR_FILENO, cancel;
+  int saved = errno, fd = -1, cancel;
   /* open and writev are cancellation points; a thread that ended here would
    * stay inside the library for ever. */
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
   if (*e->log_file) {
     fd = open(e->log_file, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644);
-    if (fd < 0) fd = STDERR_FILENO;
   }
   char head[64];
   int n = snprintf(head, sizeof head, "libphoenix[%d] %s ", (int)getpid(), names[level]);
   struct iovec v[3] = {{head, (size_t)n}, {(void *)text, len}, {"\n", 1}};
-  while (writev(fd, v, 3) < 0 && errno == EINTR) {
+  while (writev(fd < 0 ? STDERR_FILENO : fd, v, 3) < 0 && errno == EINTR) {
   }
-  if (fd != STDERR_FILENO) close(fd);
+  if (fd >= 0) close(fd);
   pthread_setcancelstate(cancel, NULL);
   errno = saved;
 }

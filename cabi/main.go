@@ -84,7 +84,7 @@ func newEngine(s *C.struct_phx_state, log *logger, name string, workers, depth i
 	inFlight := (*int32)(unsafe.Pointer(C.phx_async_word(s)))
 	notice := func(reason string) { log.note(core.LevelWarn, "engine", reason) }
 	if name != "" && name != "sync" && name != "io_uring" {
-		notice("PHXFS_IO_ENGINE is neither io_uring nor sync and is ignored")
+		log.note(core.LevelError, "environment", "PHXFS_IO_ENGINE is neither io_uring nor sync and is ignored")
 	}
 	inject(C.PHX_IN_ENGINE)
 	return engine.Choose(engine.Config{

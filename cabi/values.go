@@ -13,8 +13,11 @@ import (
 // The one place where a failure becomes what C sees: the value of each call
 // (docs/abi.md) and errno.
 
-// errNull is the failure of a NULL that the C half let through.
-var errNull = &core.Error{Errno: syscall.EINVAL, Why: core.ReasonNullAddress}
+// The failures of a NULL that the C half let through.
+var (
+	errNullTarget   = &core.Error{Errno: syscall.EINVAL, Why: core.ReasonNullTarget}
+	errNullRequests = &core.Error{Errno: syscall.EINVAL, Why: core.ReasonNullRequests}
+)
 
 // classify takes an error apart. One without an errno is our bug: EIO.
 func classify(err error) (core.Class, syscall.Errno) {

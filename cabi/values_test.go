@@ -24,7 +24,7 @@ func TestValuesOfFailures(t *testing.T) {
 		{"closing, open", e(syscall.EBUSY, core.ReasonClosing), syscall.EBUSY, -16, no, no, no, no},
 		{"closing, I/O", e(syscall.ESHUTDOWN, core.ReasonClosing), syscall.ESHUTDOWN, no, -1, -22, -1, no},
 		{"open(2) says EBUSY", e(syscall.EBUSY, core.ReasonOpenNode), syscall.EBUSY, -1, no, no, no, no},
-		{"NULL", errNull, syscall.EINVAL, no, no, -22, no, -22},
+		{"NULL", errNullTarget, syscall.EINVAL, no, no, -22, no, -22},
 		{"misaligned", e(syscall.EINVAL, core.ReasonAlignment), syscall.EINVAL, no, no, -22, no, no},
 		{"overlap", e(syscall.EINVAL, core.ReasonOverlap), syscall.EINVAL, no, no, -22, no, no},
 		{"MAP says EBUSY", e(syscall.EBUSY, core.ReasonMap), syscall.EBUSY, no, no, -14, no, no},

@@ -43,7 +43,7 @@ func TestEachFailingRequestOfABatchIsOneEvent(t *testing.T) {
 			want := []Event{
 				{LevelError, call, 2, 5*page + 3, 10, 4, fd, syscall.EFAULT, ReasonUnregistered.String()},
 				{LevelError, call, -1, 0, 10, 0, fd, syscall.EFAULT, ReasonNullAddress.String()},
-				{LevelError, call, 2, page + 100, 10, 6, -5, syscall.EBADF, ReasonKernel.String()},
+				{LevelError, call, 2, page + 100, 10, 6, -5, syscall.EBADF, syscall.EBADF.Error()},
 			}
 			got := log.at(LevelError)
 			if len(got) != len(want) {

@@ -32,7 +32,7 @@ func (l *Library) tellFailures(call string, ops []engine.Op) {
 func (l *Library) tellFailed(call string, op *engine.Op) {
 	e := l.eventOf(call, op)
 	e.Level, e.Errno = LevelError, syscall.Errno(-op.Result)
-	e.Reason = ReasonKernel.String()
+	e.Reason = e.Errno.Error()
 	if e.Errno == syscall.EINVAL {
 		if why := ExplainEINVAL(op.FD, uint64(op.Addr), op.Len, op.Off); why != "" {
 			e.Reason = why

@@ -13,6 +13,8 @@ const (
 	ReasonFileRange
 	ReasonCPUAddress
 	ReasonNullAddress
+	ReasonNullTarget
+	ReasonNullRequests
 	ReasonLength
 	ReasonAlignment
 	ReasonRangeOverflow
@@ -94,6 +96,8 @@ var reasonTexts = [reasonEnd]string{
 	ReasonFileRange:      "file offset plus length does not fit in 63 bits",
 	ReasonCPUAddress:     "the CPU buffer's offset is negative or its end does not fit the address space",
 	ReasonNullAddress:    "the address is NULL",
+	ReasonNullTarget:     "the place for the target address is NULL",
+	ReasonNullRequests:   "the array of requests is NULL",
 	ReasonLength:         "the length is zero or not a multiple of the page size",
 	ReasonAlignment:      "the address is not a multiple of the page size",
 	ReasonRangeOverflow:  "address plus length does not fit in 64 bits",

@@ -44,9 +44,10 @@ func (l *uringLane) completed(i uint32, res int32) {
 			return
 		}
 		l.finish(i)
-	case syscall.EAGAIN, syscall.EBUSY, syscall.ENOMEM, syscall.ECANCELED, syscall.ENOSYS, syscall.EPERM, syscall.EACCES:
-		// May be io_uring's own: a non-blocking file, no memory for the
-		// request, a cancellation, a restriction.
+	case syscall.EFAULT, syscall.EAGAIN, syscall.EBUSY, syscall.ENOMEM, syscall.ECANCELED, syscall.ENOSYS, syscall.EPERM, syscall.EACCES:
+		// May be io_uring's own: a look at the memory before the one at the
+		// fd, a non-blocking file, no memory for the request, a
+		// cancellation, a restriction.
 		l.finish(i)
 	default:
 		l.settle(i, prefix(s.moved, -int64(errno)))
