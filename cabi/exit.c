@@ -23,7 +23,7 @@ static double now(void) {
 
 static long inside(struct phx_state *s) {
   long n = 0;
-  for (int i = 0; i < PHX_STRIPES; i++) n += atomic_load(&s->calls[i].inside);
+  for (int i = 0; i < PHX_STRIPES; i++) n += atomic_load(&s->guard->calls[i].inside);
   return n;
 }
 

@@ -47,24 +47,23 @@ static void refresh_env(struct phx_state *s) {
 }
 
 static struct phx_state *make_state(void) {
-  size_t page = (size_t)sysconf(_SC_PAGESIZE);
   struct phx_state *s = pages(sizeof *s), *first = NULL;
   if (!s) return NULL;
-  s->guard = pages(page);
+  s->guard = pages(sizeof *s->guard);
   if (!s->guard) {
     munmap(s, sizeof *s);
     return NULL;
   }
   /* Without it a child could not tell that the runtime it sees is its
    * parent's: such a kernel gets no Go at all. */
-  if (madvise(s->guard, page, MADV_WIPEONFORK)) atomic_store(&s->touched, true);
+  if (madvise(s->guard, sizeof *s->guard, MADV_WIPEONFORK)) atomic_store(&s->touched, true);
   s->counted = __real_pthread_key_create && !__real_pthread_key_create(&s->inside, NULL);
   if (atomic_compare_exchange_strong(&the_state, &first, s)) {
     refresh_env(s);
     return s;
   }
   if (s->counted) pthread_key_delete(s->inside);
-  munmap(s->guard, page);
+  munmap(s->guard, sizeof *s->guard);
   munmap(s, sizeof *s);
   return first;
 }
@@ -76,7 +75,6 @@ void phx_state_forked(struct phx_state *s, bool ready) {
   atomic_store(&s->async, 0);
   atomic_store(&s->identity, 0);
   if (s->counted) pthread_setspecific(s->inside, NULL);
-  for (int i = 0; i < PHX_STRIPES; i++) atomic_store(&s->calls[i].inside, 0);
   phx_live_forked(s);
   if (ready) atomic_store(&s->touched, false);
 }
@@ -95,7 +93,7 @@ struct phx_state *phx_state(void) {
 static int admit(struct phx_call *c, struct phx_state *s) {
   uintptr_t t = (uintptr_t)pthread_self();
   c->s = s;
-  c->stripe = &s->calls[((t >> 12) * 0x9E3779B97F4A7C15ull) >> 58];
+  c->stripe = &s->guard->calls[((t >> 12) * 0x9E3779B97F4A7C15ull) >> 58];
   atomic_fetch_add(&c->stripe->inside, 1);
   c->outer = (uintptr_t)phx_own_calls(s);
   if (s->counted) pthread_setspecific(s->inside, (void *)(c->outer + 1));

@@ -21,18 +21,21 @@
 /* Values of phx_guard.word. */
 enum { PHX_ASLEEP = 0, PHX_STARTING = 1, PHX_AWAKE = 2 };
 
-/* Lives in a page that fork() empties (MADV_WIPEONFORK): in a child, however
- * it was made (fork, _Fork, raw clone), the word is PHX_ASLEEP again. */
-struct phx_guard {
-  _Atomic uint32_t word; /* does Go run in *this* process? futex word */
-};
-
 #define PHX_STRIPES 64
 
 /* One count of calls inside the library, on a cache line of its own. */
 struct phx_stripe {
   _Atomic int64_t inside;
   char pad[64 - sizeof(int64_t)];
+};
+
+/* Lives in pages that fork() empties (MADV_WIPEONFORK): in a child, however it
+ * was made (fork, _Fork, raw clone), the word is PHX_ASLEEP again, and the
+ * parent's other threads do not count as inside. */
+struct phx_guard {
+  _Atomic uint32_t word; /* does Go run in *this* process? futex word */
+  char pad[64 - sizeof(uint32_t)];
+  struct phx_stripe calls[PHX_STRIPES];
 };
 
 struct phx_state {
@@ -51,7 +54,6 @@ struct phx_state {
   struct phx_signals signals;     /* owned by the starter */
   _Atomic int32_t opens[8];       /* unmatched phxfs_open calls of each device; written by Go */
   struct phx_live live;           /* registrations; grown by Go under its own lock */
-  struct phx_stripe calls[PHX_STRIPES];
 };
 
 /* The state of this process, made on first use; NULL only when memory is out

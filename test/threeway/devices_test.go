@@ -1,3 +1,5 @@
+//go:build threeway
+
 package threeway
 
 import (
@@ -79,5 +81,6 @@ func pagemap(w *world) (*target, *lack) {
 	to := bare(w.own(fd, nil))
 	to.origin, to.size = int64(uintptr(unsafe.Pointer(unsafe.SliceData(mem)))/4096*8), int64(len(mem)/4096*8)
 	to.far, to.wide, to.hazy = false, false, true
+	to.direct = true // a slice of a refused length would not be refused
 	return to, nil
 }

@@ -1,3 +1,5 @@
+//go:build threeway
+
 package threeway
 
 import (

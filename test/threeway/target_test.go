@@ -1,3 +1,5 @@
+//go:build threeway
+
 package threeway
 
 import (
@@ -18,7 +20,7 @@ type target struct {
 	size   int64 // bytes there; requests crowd around them
 	far    bool  // offsets up to the end of the world, too
 	wide   bool  // reads of any length, too: no more is there than the reservation holds
-	direct bool  // O_DIRECT: memory is all good or all bad (doc.go)
+	direct bool  // O_DIRECT or as strict: memory is all good or all bad (doc.go), nothing beyond a slice
 	hazy   bool  // data differs from read to read; counts do not
 
 	// reset puts the first contents back, state says what is there now, as
@@ -111,15 +113,15 @@ func (w *world) kept(to *target, back int32, data []byte) {
 		w.must(unix.Fstat(int(back), &st))
 		left := binary.NativeEndian.AppendUint64(nil, uint64(st.Size))
 		left = readInto(left, back, 0, len(data)+128<<10)
-		head := left[8:]
+		head := len(left)
 		for i := range ops {
 			op := &ops[i]
 			if of[i] != to {
 				continue
 			}
 			if done := max(0, op.Result); to.direct && done < int64(op.Len) {
-				from := min(op.Off+done, int64(len(head)))
-				clear(head[from:min(op.Off+int64(op.Len), int64(len(head)))])
+				within := func(off int64) int64 { return min(off, int64(head)-8) + 8 }
+				clear(left[within(op.Off+done):within(op.Off+int64(op.Len))])
 			} else if op.Off > int64(len(data)) {
 				left = readInto(left, back, op.Off, int(min(op.Len, 20<<20)))
 			}
