@@ -29,7 +29,9 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#ifndef T_CASE_SECONDS
 #define T_CASE_SECONDS 60 /* then the case is hung */
+#endif
 #define T_WAIT_SECONDS 20 /* longest wait for one event inside a case */
 #define T_PAGE ((size_t)65536) /* alignment of registrations */
 
