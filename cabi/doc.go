@@ -14,8 +14,9 @@
 // struct phx_state; the first that needs Go starts it, under a word that fork
 // empties; the exit handler refuses new calls, waits for those inside and for
 // accepted async batches, and releases what live pins owe the kernel. A child
-// forked before the first use is a process like any other; one forked later
-// gets -ENOSYS from calls that need Go.
+// forked before the first use is a process like any other; in one forked later
+// Go's memory is put back to what it was before the start (fork.c, image.c), and
+// its first call starts a fresh Go.
 //
 // Locks: the C half has none (atomics, and a futex word for callers that wait
 // for the start), so fork() can happen at any time. The Go half has the mutex

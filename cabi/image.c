@@ -39,7 +39,18 @@ static char *thread_pointer(void) {
   __asm__("mrs %0, tpidr_el0" : "=r"(p));
   return p;
 }
+/* Set by a constructor of libgcc, for its out-of-line atomics: the one byte of
+ * .bss that is not zero, and that a restore keeps. */
+extern char __aarch64_have_lse_atomics __attribute__((visibility("hidden"), weak));
 #endif
+
+static char *cpu_byte(void) {
+#if defined(__aarch64__)
+  return &__aarch64_have_lse_atomics;
+#else
+  return NULL;
+#endif
+}
 
 extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
@@ -115,7 +126,7 @@ static void **go_word(const struct phx_image *m) { return (void **)(thread_point
 
 static const char *untouched(const struct phx_image *m) {
   for (const char *p = m->data_hi; p < m->rw_hi; p++)
-    if (*p) return "something wrote to .bss before Go started";
+    if (*p && p != cpu_byte()) return "something wrote to .bss before Go started";
   return *go_word(m) ? "the thread's Go word is in use before Go started" : NULL;
 }
 
@@ -140,11 +151,13 @@ void phx_image_take(struct phx_image *m) {
 }
 
 void phx_image_restore(const struct phx_image *m) {
-  char *whole = round_up(m->data_hi), *end = round_up(m->rw_hi);
+  char *whole = round_up(m->data_hi), *end = round_up(m->rw_hi), *cpu = cpu_byte();
+  char kept = cpu ? *cpu : 0;
   memcpy(m->rw_lo, m->snapshot, (size_t)(m->data_hi - m->rw_lo));
   memset(m->data_hi, 0, (size_t)((whole < m->rw_hi ? whole : m->rw_hi) - m->data_hi));
   if (whole < m->rw_hi && madvise(whole, (size_t)(end - whole), MADV_DONTNEED))
     memset(whole, 0, (size_t)(m->rw_hi - whole));
+  if (cpu) *cpu = kept;
   *go_word(m) = NULL;
 }
 

@@ -1,10 +1,10 @@
 /* start.c - lazy start: Go's entry, which the linker script lazy.ld took out
  * of .init_array, is run by the first call that needs Go.
  *
- * No lock is held across fork() and no atfork handler is needed: whether Go
- * runs here is a word in a page that fork empties, whether Go's memory was ever
- * touched is a flag that fork copies. A child that finds "asleep, touched" is
- * the child of a process in which Go had started, and refuses (ENOSYS). */
+ * No lock is held across fork(): whether Go runs here is a word in a page that
+ * fork empties, whether Go's memory was ever touched is a flag that fork copies.
+ * fork.c puts that memory back in a child and takes the flag away; a child that
+ * finds "asleep, touched" was made without it, and refuses (ENOSYS). */
 #define _GNU_SOURCE
 #include "start.h"
 

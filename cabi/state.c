@@ -70,6 +70,7 @@ static struct phx_state *make_state(void) {
 
 void phx_state_forked(struct phx_state *s, bool ready) {
   struct phx_env *e = atomic_load(&s->env);
+  atomic_store(&s->guard->word, PHX_ASLEEP); /* emulators of Linux accept MADV_WIPEONFORK and do nothing (qemu-user 7.2) */
   if (e) e->pid = 0; /* a child in a pid namespace of its own can have its parent's pid */
   atomic_store(&s->exiting, false);
   atomic_store(&s->async, 0);

@@ -1,7 +1,8 @@
 //go:build phx_go_any
 
+// Nobody has checked what fork.c and image.c rely on against this toolchain.
+
 package main
 
-// Nobody has checked what fork.c and image.c rely on against this toolchain.
 // #cgo CFLAGS: -DPHX_FORK_CLOSED
 import "C"

@@ -82,20 +82,16 @@ static void closed(const char *reason) {
 static void child_without_snapshot(void) {
   char b[16];
   CHECK_OK(phxfs_read(kit_fd, -1, b, 0, 16, 0), 16, "plain memory, which makes the library's state");
-  broken = NO_SNAPSHOT;
-#ifdef __SANITIZE_ADDRESS__
+#ifdef __SANITIZE_ADDRESS__ /* takes none in the first place */
   closed("a sanitizer");
 #else
+  broken = NO_SNAPSHOT;
   closed("no memory for the snapshot");
 #endif
 }
 static void child_without_atfork(void) {
   broken = NO_ATFORK;
-#ifdef __SANITIZE_ADDRESS__
-  closed("made without fork(3)"); /* no handler has looked at the image */
-#else
   closed("pthread_atfork failed");
-#endif
 }
 static void child_without_wipe(void) { /* as on a kernel before 4.14: not even the parent has Go */
   broken = NO_WIPE;
