@@ -30,12 +30,9 @@
 #include <unistd.h>
 
 #ifndef T_CASE_SECONDS
-<<<<<<< HEAD
 #define T_CASE_SECONDS 60 /* then the case is hung; a child of it earlier */
-=======
-#define T_CASE_SECONDS 60 /* then the case is hung */
 #endif
->>>>>>> issue-c
+#ifndef T_WAIT_SECONDS
 #define T_WAIT_SECONDS 20 /* longest wait for one event inside a case */
 #endif
 #define T_CHILD_SECONDS (T_CASE_SECONDS * 3 / 4)

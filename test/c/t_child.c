@@ -42,8 +42,8 @@ static pid_t fork_here(const struct job *j) {
     return pid;
   }
   for (int i = 0; i < CHILDREN; i++) atomic_store(&running[i], 0); /* the parent's */
-    t_watch("(a forked child)", T_CHILD_SECONDS);
-    j->f(j->arg);
+  t_watch("(a forked child)", T_CHILD_SECONDS);
+  j->f(j->arg);
   exit(0);
 }
 
