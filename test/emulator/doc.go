@@ -1,3 +1,5 @@
+//go:build emulator
+
 // Package emulator holds the tests of "phx emulate" as its users see it: the
 // built phx runs unmodified programs of testdata, and the tests look at what
 // those saw, at the summary and at the exit status. They need a C compiler and
