@@ -6,6 +6,7 @@ turns skips for want of those things into failures."""
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -106,6 +107,8 @@ def python_suite(suite):
 
 def main():
     begin = time.monotonic()
+    for s in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+        signal.signal(s, signal.SIG_DFL)  # a background job's are ignored, and inherited
     os.makedirs(OUT, exist_ok=True)
     for old in os.listdir(OUT):
         os.remove(os.path.join(OUT, old))

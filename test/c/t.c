@@ -167,11 +167,21 @@ static int run_entry(const char *name, const t_case *children) {
   return 2;
 }
 
+/* What a background job ignores is inherited by exec; here it is the default. */
+static void default_signals(void) {
+  static const int inherited[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE};
+  for (size_t i = 0; i < sizeof inherited / sizeof *inherited; i++) {
+    struct sigaction a;
+    if (!sigaction(inherited[i], NULL, &a) && a.sa_handler == SIG_IGN) signal(inherited[i], SIG_DFL);
+  }
+}
+
 int t_main(int argc, char **argv, const t_case *cases, size_t n, const t_case *children) {
   const char *filter = argc > 1 ? argv[1] : "";
   size_t failed = 0, skipped = 0, ran = 0;
   share_verdict();
   if (t_is_child()) return run_entry(getenv("T_CHILD"), children);
+  default_signals();
   setvbuf(stdout, NULL, _IOLBF, 0);
   for (size_t i = 0; i < n; i++) {
     if (!strstr(cases[i].name, filter)) continue;
