@@ -79,7 +79,7 @@ func (b *Batch) prepare() load {
 	for i := range b.Ops {
 		op := &b.Ops[i]
 		op.slices = 1
-		if op.Len > sliceBytes && !b.appends(op) {
+		if op.Len > sliceBytes && !b.whole(op) {
 			op.slices = slicesOf(op.Len)
 			op.Result = int64(op.Len) // lowered by each slice that stops early
 		}
@@ -91,13 +91,18 @@ func (b *Batch) prepare() load {
 	return l
 }
 
-// appends reports whether op writes to an O_APPEND file: there the kernel
-// ignores the offset (pwrite(2), BUGS), so the order of the slices is the
-// order of the data and one thread must do them all.
-func (b *Batch) appends(op *Op) bool {
-	if b.Kind != Write {
+// whole reports whether one thread must do op in one piece: a write to an
+// O_APPEND file, where the kernel ignores the offset (pwrite(2), BUGS) and the
+// order of the slices is the order of the data; and a length that is no multiple
+// of 4096 under O_DIRECT, which the kernel refuses, but not the slices before it.
+func (b *Batch) whole(op *Op) bool {
+	misaligned := op.Len%4096 != 0
+	if b.Kind != Write && !misaligned {
 		return false
 	}
 	flags, err := unix.FcntlInt(uintptr(op.FD), unix.F_GETFL, 0)
-	return err == nil && flags&unix.O_APPEND != 0
+	if err != nil {
+		return false
+	}
+	return b.Kind == Write && flags&unix.O_APPEND != 0 || misaligned && flags&unix.O_DIRECT != 0
 }

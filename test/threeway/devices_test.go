@@ -1,5 +1,3 @@
-//go:build threeway
-
 package threeway
 
 import (

@@ -1,5 +1,3 @@
-//go:build threeway
-
 // Package threeway checks that three ways to carry out a batch give the same
 // outcome: the io_uring engine, the sync engine, and a plain loop of pread or
 // pwrite on the calling thread, which is the reference (runner_test.go).

@@ -1,10 +1,9 @@
-//go:build threeway
-
 package threeway
 
 import (
 	"context"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"syscall"
 
@@ -15,7 +14,7 @@ import (
 // fuseFile is a file in memory, of at most fuseBytes, and how its server
 // behaves.
 type fuseFile struct {
-	bytesOf
+	data       fuseData
 	flags      uint32 // of its open: FOPEN_...
 	cut        int64  // no transfer crosses a multiple of this; 0: all do
 	late       bool   // answers wait until others had their chance
@@ -67,10 +66,25 @@ func (f *fuseFile) admit(off, n int64) (int64, syscall.Errno) {
 	return n, 0
 }
 
-// fuseNode is the file as the kernel sees it.
+// fuseNode is a file as the kernel sees it.
 type fuseNode struct {
 	fs.Inode
-	f *fuseFile
+	as   *fuseFile // how it behaves
+	data *fuseData
+}
+
+// fuseData is what is in a file.
+type fuseData struct {
+	mu    sync.Mutex
+	bytes []byte // protected by mu
+}
+
+// resizeLocked makes d lenBytes long, with zeros where it grows.
+func (d *fuseData) resizeLocked(lenBytes int) {
+	if more := lenBytes - len(d.bytes); more > 0 {
+		d.bytes = append(d.bytes, make([]byte, more)...)
+	}
+	d.bytes = d.bytes[:lenBytes]
 }
 
 var (
@@ -82,54 +96,55 @@ var (
 )
 
 func (n *fuseNode) Open(context.Context, uint32) (fs.FileHandle, uint32, syscall.Errno) {
-	return nil, n.f.flags, 0
+	return nil, n.as.flags, 0
 }
 
 func (n *fuseNode) Read(_ context.Context, _ fs.FileHandle, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
-	most, errno := n.f.admit(off, int64(len(dest)))
+	most, errno := n.as.admit(off, int64(len(dest)))
 	if errno != 0 {
 		return nil, errno
 	}
-	n.f.mu.Lock()
-	defer n.f.mu.Unlock()
-	if off >= int64(len(n.f.data)) {
+	d := n.data
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if off >= int64(len(d.bytes)) {
 		return fuse.ReadResultData(nil), 0
 	}
-	return fuse.ReadResultData(dest[:copy(dest[:most], n.f.data[off:])]), 0
+	return fuse.ReadResultData(dest[:copy(dest[:most], d.bytes[off:])]), 0
 }
 
-func (n *fuseNode) Write(_ context.Context, _ fs.FileHandle, data []byte, off int64) (uint32, syscall.Errno) {
-	most, errno := n.f.admit(off, int64(len(data)))
+func (n *fuseNode) Write(_ context.Context, _ fs.FileHandle, from []byte, off int64) (uint32, syscall.Errno) {
+	most, errno := n.as.admit(off, int64(len(from)))
 	if errno != 0 {
 		return 0, errno
 	}
 	if off > fuseBytes-most {
 		return 0, syscall.EFBIG
 	}
-	n.f.mu.Lock()
-	defer n.f.mu.Unlock()
-	if more := off + most - int64(len(n.f.data)); more > 0 {
-		n.f.data = append(n.f.data, make([]byte, more)...)
-	}
-	return uint32(copy(n.f.data[off:], data[:most])), 0
+	d := n.data
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.resizeLocked(max(len(d.bytes), int(off+most)))
+	return uint32(copy(d.bytes[off:], from[:most])), 0
 }
 
 func (n *fuseNode) Getattr(_ context.Context, _ fs.FileHandle, out *fuse.AttrOut) syscall.Errno {
-	n.f.mu.Lock()
-	defer n.f.mu.Unlock()
-	out.Mode, out.Size = syscall.S_IFREG|0o600, uint64(len(n.f.data))
+	n.data.mu.Lock()
+	defer n.data.mu.Unlock()
+	out.Mode, out.Size = syscall.S_IFREG|0o600, uint64(len(n.data.bytes))
 	return 0
 }
 
 func (n *fuseNode) Setattr(_ context.Context, _ fs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
-	n.f.mu.Lock()
-	defer n.f.mu.Unlock()
+	d := n.data
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if size, ok := in.GetSize(); ok {
 		if size > fuseBytes {
 			return syscall.EFBIG
 		}
-		n.f.data = append(n.f.data[:min(size, uint64(len(n.f.data)))], make([]byte, max(size, uint64(len(n.f.data)))-uint64(len(n.f.data)))...)
+		d.resizeLocked(int(size))
 	}
-	out.Mode, out.Size = syscall.S_IFREG|0o600, uint64(len(n.f.data))
+	out.Mode, out.Size = syscall.S_IFREG|0o600, uint64(len(d.bytes))
 	return 0
 }

@@ -1,5 +1,3 @@
-//go:build threeway
-
 package threeway
 
 import (
@@ -59,7 +57,7 @@ func noDirect(dir string) *lack {
 	if err != nil {
 		return &lack{"odirect", err}
 	}
-	defer func() { _ = f.Close() }()
+	defer func() { _, _ = f.Close(), os.Remove(f.Name()) }()
 	fd, err := unix.Open(f.Name(), unix.O_RDWR|unix.O_DIRECT|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return &lack{"odirect", fmt.Errorf("open in %s: %w", dir, err)}
