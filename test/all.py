@@ -120,6 +120,7 @@ def main():
         python_suite("Python, host device")
         lines("forks under stress", "test/stress/fork/run.sh")
         lines("examples and README", "test/examples.sh")
+        lines("arm64 under qemu-user", "test/arm64.sh")
         c_suite("C, AddressSanitizer", "asan", "asan.json")
     print(f"took {time.monotonic() - begin:.0f} s")
     for line in failures:

@@ -12,6 +12,7 @@ have readelf || need+=(binutils)
 have python3 || need+=(python3)
 have git || need+=(git)
 have clang && have clang++ || optional+=(clang)
+have aarch64-linux-gnu-gcc && have qemu-aarch64 || optional+=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)
 all=("${need[@]}" "${optional[@]}")
 [ ${#all[@]} -eq 0 ] && exit 0
 if [ "$(id -u)" = 0 ] && have apt-get; then
