@@ -71,7 +71,7 @@ struct phx_call {
 
 /* phx_enter admits a call that needs Go and starts Go if it is the first.
  * name is the public function, for the log. Returns 0, or the errno of the
- * refusal: ESHUTDOWN (exit has begun), ENOSYS (forked after use, or a kernel
+ * refusal: ESHUTDOWN (exit has begun), ENOSYS (made by _Fork or clone, or a kernel
  * without MADV_WIPEONFORK), ENOMEM (no address space for Go), EAGAIN (no
  * threads for Go); the last two can be retried. Keeps errno. */
 int phx_enter(struct phx_call *c, const char *name);
