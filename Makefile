@@ -22,7 +22,7 @@ SOURCES := go.mod go.sum $(shell find cabi core engine connectors internal cmd -
 MAP     := $(if $(INJECT),$(TOP)/$(B)/inject.map,$(TOP)/cabi/phoenix.map)
 
 # What the .so is linked with; #cgo LDFLAGS may not carry these.
-EXTLD   := -Wl,--version-script=$(MAP) -Wl,-soname,libphoenix.so -Wl,-T,$(TOP)/cabi/lazy.ld -Wl,-z,defs -Wl,-z,now -Wl,--wrap=pthread_key_create
+EXTLD   := -Wl,--version-script=$(MAP) -Wl,-soname,libphoenix.so -Wl,-T,$(TOP)/cabi/lazy.ld -Wl,-z,defs -Wl,-z,now -Wl,--wrap=pthread_key_create -Wl,--wrap=pthread_create
 GOTAGS  := $(if $(PHX_GO_ANY),phx_go_any) $(if $(INJECT),phx_inject)
 LIBLD   := -X libphoenix/connectors/registry.defaultVendor=$(PHXFS_VENDOR)
 GOBUILD  = CGO_ENABLED=1 $(GO) build -trimpath -tags '$(GOTAGS)'
