@@ -119,6 +119,7 @@ def main():
         c_suite("C, host device", "check-c", "c.json")
         python_suite("Python, host device")
         lines("forks under stress", "test/stress/fork/run.sh")
+        lines("containers", sys.executable, "test/process/containers.py")
         lines("examples and README", "test/examples.sh")
         lines("arm64 under qemu-user", "test/arm64.sh")
         c_suite("C, AddressSanitizer", "asan", "asan.json")
