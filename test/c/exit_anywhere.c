@@ -217,9 +217,7 @@ static void underscore_exit_does_not_wait(void) {
 }
 
 static void fatal_signals_do_not_wait(void) {
-#ifdef __SANITIZE_ADDRESS__
-  T_SKIP("no asan", "a build without AddressSanitizer, which handles SIGABRT");
-#endif
+  NOT_ASAN();
   NEED_BARRIERS();
   for (int i = 0; i < 3; i++) {
     int sig = (const int[]){SIGTERM, SIGKILL, SIGABRT}[i];

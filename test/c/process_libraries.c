@@ -127,17 +127,13 @@ static void child_calls(void) {
 }
 
 static void loaded_from_two_paths(void) {
-#ifdef __SANITIZE_ADDRESS__
-  T_SKIP("no asan", "a build without AddressSanitizer: it is not reset in children");
-#endif
+  NOT_ASAN();
   RUN_CHILD("two_paths", NULL);
 }
 static void another_go_library_first(void) { RUN_CHILD("two_runtimes", "FIRST=other"); }
 static void another_go_library_later(void) { RUN_CHILD("two_runtimes", "FIRST=ours"); }
 static void jemalloc(void) {
-#ifdef __SANITIZE_ADDRESS__
-  T_SKIP("no asan", "a build without AddressSanitizer, which has a malloc of its own");
-#endif
+  NOT_ASAN();
   RUN_CHILD("calls", "LD_PRELOAD=libjemalloc.so.2");
 }
 

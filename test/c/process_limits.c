@@ -85,9 +85,7 @@ static void no_more_threads_for_a_while(void) {
 }
 
 static void too_few_threads_is_eagain(void) {
-#ifdef __SANITIZE_ADDRESS__
-  T_SKIP("no asan", "a build without AddressSanitizer");
-#endif
+  NOT_ASAN();
   if (geteuid()) T_SKIP("root", "root, to become a user with no other threads");
   int refused = 0, worked = 0;
   for (int k = 1; k <= 40; k += k < 14 ? 1 : 5)
@@ -126,9 +124,7 @@ static void child_space(void) {
 }
 
 static void too_little_address_space_is_enomem(void) {
-#ifdef __SANITIZE_ADDRESS__
-  T_SKIP("no asan", "a build without AddressSanitizer");
-#endif
+  NOT_ASAN();
   int refused = 0, worked = 0;
   for (int mib = 100; mib <= 4100; mib += mib > 1950 && mib < 2550 ? 50 : 300) {
     char n[32], text[300] = "";
@@ -193,9 +189,7 @@ static void child_small_stack(void) {
   }
 }
 static void smallest_stack(void) {
-#ifdef __SANITIZE_ADDRESS__
-  T_SKIP("no asan", "a build without AddressSanitizer, which needs larger stacks");
-#endif
+  NOT_ASAN();
   RUN_CHILD("small_stack", "AT_ONCE=1", "PHXFS_LOG=debug", "PHXFS_LOG_FILE=log");
   RUN_CHILD("small_stack", "AT_ONCE=64", "PHXFS_LOG=debug", "PHXFS_LOG_FILE=log");
 }
