@@ -155,6 +155,7 @@ assert reap(fork(storm), 60) == 0
 def interrupted(tmp_path, text):
     """Runs a program that prints "go" and then reads for ever; sends SIGINT."""
     command, env = program(tmp_path, """
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job inherits SIG_IGN
 LONG = [phoenix.Request(FD, bytearray(BLOCK * BLOCKS)) for _ in range(200)]
 def long():
     "About 400 MiB; complete, or False."
