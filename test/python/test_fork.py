@@ -166,7 +166,10 @@ def go():
     with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as p:
         assert p.stdout.readline() == "go\n"
         p.send_signal(signal.SIGINT)
-        out, err = p.communicate(timeout=60)
+        try:
+            out, err = p.communicate(timeout=60)
+        finally:
+            p.kill()  # only if it has not ended
         assert p.returncode == 0, f"status {p.returncode}\n{out}\n{err}"
         return out
 
