@@ -22,7 +22,7 @@ SOURCES := go.mod go.sum $(shell find cabi core engine connectors internal cmd -
 MAP     := $(if $(INJECT),$(TOP)/$(B)/inject.map,$(TOP)/cabi/phoenix.map)
 
 # What the .so is linked with; #cgo LDFLAGS may not carry these.
-EXTLD   := -Wl,--version-script=$(MAP) -Wl,-soname,libphoenix.so -Wl,-T,$(TOP)/cabi/lazy.ld -Wl,-z,defs -Wl,-z,now -Wl,--wrap=pthread_key_create
+EXTLD   := -Wl,--version-script=$(MAP) -Wl,-soname,libphoenix.so -Wl,-T,$(TOP)/cabi/lazy.ld -Wl,-z,defs -Wl,-z,now -Wl,--wrap=pthread_key_create -Wl,--wrap=pthread_create
 GOTAGS  := $(if $(PHX_GO_ANY),phx_go_any) $(if $(INJECT),phx_inject)
 LIBLD   := -X libphoenix/connectors/registry.defaultVendor=$(PHXFS_VENDOR)
 GOBUILD  = CGO_ENABLED=1 $(GO) build -trimpath -tags '$(GOTAGS)'
@@ -30,7 +30,7 @@ unexport PHXFS_VENDOR
 
 ##@ Use
 help: ## print this list
-	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: toolchain vendor-name $(B)/libphoenix.so $(B)/phx ## build/libphoenix.so and build/phx
 
@@ -64,6 +64,9 @@ check-c: build $(B)/test-c ## the C suite on the host device (FILTER=name for a 
 check-py: build ## the Python suite on the host device
 	$(PYTHON) test/run_pytest.py $(if $(FILTER),-k $(FILTER)) test/python
 
+check-containers: build $(B)/test-c ## the C and Python suites under container seccomp filters
+	$(PYTHON) test/process/containers.py --build $(B)
+
 soak: build ## the long campaigns: races, repeats, many rounds
 	test/soak.sh
 
@@ -71,7 +74,7 @@ bench: build ## Go benchmarks of the engine, the range table and registration
 	$(GO) test -run '^$$' -bench . -benchmem ./engine ./core
 
 asan: deps ## the C suite against an AddressSanitizer build
-	$(MAKE) B=$(B)/asan GOASAN=1 PHXFS_VENDOR=$(PHXFS_VENDOR) build
+	$(MAKE) B=$(B)/asan GOASAN=1 PHXFS_VENDOR=$(PHXFS_VENDOR) build inject
 	$(MAKE) -C test/c LIB=$(TOP)/$(B)/asan/libphoenix.so OUT=$(TOP)/$(B)/asan/test-c CFLAGS_EXTRA=-fsanitize=address
 	$(PYTHON) test/c/run.py --lib $(B)/asan/libphoenix.so --bin $(B)/asan/test-c --asan $(FILTER)
 
@@ -112,4 +115,4 @@ $(B)/test-c: $(B)/libphoenix.so inject FORCE
 	$(MAKE) -C test/c LIB=$(TOP)/$(B)/libphoenix.so OUT=$(TOP)/$@
 
 FORCE:
-.PHONY: inject help build demo test check check-c check-py soak bench install uninstall asan deps clean toolchain vendor-name FORCE
+.PHONY: inject help build demo test check check-c check-py check-containers soak bench install uninstall asan deps clean toolchain vendor-name FORCE

@@ -56,6 +56,9 @@ int32_t *phx_async_word(struct phx_state *s);
 /* f: int (*)(uint64_t addr, uint64_t *id), for the exit handler; 0: none. */
 void phx_set_identity(struct phx_state *s, uintptr_t f);
 
+/* How many idle threads Go gets at its start (threads.c). */
+#define PHX_SPARE_THREADS 3
+
 /* Registers the exit handler once more, before the first MAP (exit.h). */
 void phx_exit_arm_pins(void);
 

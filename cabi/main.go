@@ -51,6 +51,7 @@ func go_start(s *C.struct_phx_state, e *C.struct_phx_env) (eno C.int) {
 		Log:    log,
 	})
 	process.lib.Adopt(pins.heritage())
+	stack.SpareThreads(C.PHX_SPARE_THREADS)
 	stack.Reserve() // this thread's, as go_settle does
 	return 0
 }

@@ -20,10 +20,12 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "_cgo_export.h"
+#include "bridge.h"
 #include "exit.h"
 #include "signals.h"
 #include "state.h"
@@ -34,29 +36,55 @@ typedef void (*phx_init)(int argc, char **argv, char **envp);
 extern phx_init phx_init_start[] __attribute__((visibility("hidden"), weak));
 extern phx_init phx_init_end[] __attribute__((visibility("hidden"), weak));
 
-/* What Go must be able to get at start, or it aborts the process: it reserves
- * its heap arenas and starts up to this many threads at once. */
+/* What Go must be able to get, or it aborts the process: it reserves its heap
+ * arenas, starts up to this many threads of its own, and the helpers at the
+ * first batch that is worth them. */
 #define RESERVE_BYTES ((size_t)2 << 30)
-#define START_THREADS 4
+#define START_THREADS (PHX_SPARE_THREADS + 6)
+#define MAX_WORKERS 64 /* PHXFS_WORKERS */
 
-static void *nothing(void *arg) { return arg; }
+/* Not pthread_create, which waits for room (threads.c). Weak for `go test`,
+ * which links without --wrap. */
+int __real_pthread_create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) __attribute__((weak));
 
-static int preflight(void) {
-  void *p = mmap(NULL, RESERVE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (p == MAP_FAILED) return ENOMEM;
-  munmap(p, RESERVE_BYTES);
-  pthread_t t[START_THREADS];
-  int n = 0, err = 0;
-  while (n < START_THREADS && !(err = pthread_create(&t[n], NULL, nothing, NULL))) n++;
+/* All threads of the preflight stand here until the last one is made. */
+static void *stand(void *gate) {
+  while (!__atomic_load_n((int *)gate, __ATOMIC_ACQUIRE))
+    syscall(SYS_futex, gate, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+  return NULL;
+}
+
+static int threads(int want) {
+  pthread_t t[START_THREADS + MAX_WORKERS];
+  int n = 0, err = 0, gate = 0;
+  while (n < want && !(err = __real_pthread_create(&t[n], NULL, stand, &gate))) n++;
+  __atomic_store_n(&gate, 1, __ATOMIC_RELEASE);
+  syscall(SYS_futex, &gate, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
   while (n > 0) pthread_join(t[--n], NULL);
   return err ? EAGAIN : 0;
 }
 
-static int max_procs(const struct phx_env *e) {
+static int usable_cores(void) {
   cpu_set_t set;
-  int cores = sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
-  int helpers = e->workers ? e->workers : 4;
-  int n = cores > helpers + 16 ? cores : helpers + 16;
+  return sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
+}
+
+/* engine.Config.Helpers: by default min(cores - 1, 4), at least 1. */
+static int helpers(const struct phx_env *e) {
+  int n = usable_cores() - 1;
+  return e->workers ? e->workers : n < 1 ? 1 : n > 4 ? 4 : n;
+}
+
+static int preflight(const struct phx_env *e) {
+  void *p = mmap(NULL, RESERVE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) return ENOMEM;
+  munmap(p, RESERVE_BYTES);
+  return threads(START_THREADS + helpers(e));
+}
+
+static int max_procs(const struct phx_env *e) {
+  int cores = usable_cores(), workers = e->workers ? e->workers : 4;
+  int n = cores > workers + 16 ? cores : workers + 16;
   return n > 128 ? 128 : n;
 }
 
@@ -102,9 +130,12 @@ static int run_entry(struct phx_state *s, struct phx_env *e) {
   phx_fork_park(s);
   atomic_store(&s->touched, true);
   struct phx_dispositions host;
+  struct rlimit files;
+  bool limited = !getrlimit(RLIMIT_NOFILE, &files);
   phx_signals_before(s, &host);
   for (phx_init *f = phx_init_start; f < phx_init_end; f++) (*f)(1, b->argv, b->envp);
   int err = go_start(s, e); /* waits until Go is up */
+  if (limited) setrlimit(RLIMIT_NOFILE, &files); /* package syscall raises the soft limit */
   phx_signals_after(s, &host);
   phx_fork_unpark(s);
   pthread_sigmask(SIG_SETMASK, &mask, NULL);
@@ -128,7 +159,7 @@ int phx_start(struct phx_state *s) {
   int cancel, err = ENOSYS;
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
   struct phx_env *e = atomic_load(&s->env);
-  if (!atomic_load(&s->touched)) err = e ? preflight() : ENOMEM;
+  if (!atomic_load(&s->touched)) err = e ? preflight(e) : ENOMEM;
   if (!err) err = run_entry(s, e);
   settle(g, err ? PHX_ASLEEP : PHX_AWAKE);
   pthread_setcancelstate(cancel, NULL);

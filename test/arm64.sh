@@ -14,7 +14,7 @@ fi
 export T_FORK_THERE=1 # test/c/t_child.c
 export QEMU_LD_PREFIX=${QEMU_LD_PREFIX:-/usr/aarch64-linux-gnu}
 out=$PWD/build/arm64
-programs=(read_write_single batch_sync batch_async_results regmem_rules deregmem_rules open_close_counting
+programs=(read_write_single batch_sync batch_async_results regmem_rules deregmem_rules
   order_async_write_then_sync_read fork_before_first_use fork_after_use fork_borrowed fork_facts fork_closed
   fork_signals fork_image)
 
@@ -24,7 +24,6 @@ declare -A not_here=(
   [read_write_single.progress_wins_cpu_and_registered]="qemu-user checks a whole buffer before a read"
   [read_write_single.huge_count_reads_to_the_end]="qemu-user checks a whole buffer before a read"
   [batch_sync.large_requests_end_where_memory_ends]="qemu-user checks a whole buffer before a read"
-  [fork_after_use.threads_may_fork]="$aborts"
   [fork_after_use.forks_while_threads_are_inside]="$aborts"
   [fork_borrowed.the_parents_users_are_not_the_childs]="$aborts"
   [fork_closed.no_page_that_fork_empties]="qemu-user accepts MADV_WIPEONFORK and does nothing"

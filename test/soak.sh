@@ -9,6 +9,9 @@ for p in 1 2 8; do GOMAXPROCS=$p go test -race -count=$((5 * n)) ./engine/... ./
 echo "== the emulator end to end; 100,000 random requests in three ways"
 go test -tags emulator ./test/emulator
 PHX_THREEWAY=$((100000 * n)) go test -timeout 60m ./test/threeway
+echo "== the suites under container filters; arm64 under qemu-user, where the tools are"
+test/process/containers.py
+test/arm64.sh
 echo "== fuzzing"
 for target in $(grep -rhoE '^func Fuzz[A-Za-z]+' core engine internal | awk '{print $2}' | sort -u); do
   dir=$(grep -rlE "^func $target\(" core engine internal | head -n1 | xargs dirname)

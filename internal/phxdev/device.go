@@ -33,6 +33,9 @@ func Open(dir string, index int) (*Device, error) {
 		fd, err := unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC, 0)
 		switch err {
 		case nil:
+			if fd, err = aboveStandard(fd); err != nil {
+				return nil, fmt.Errorf("open %s: %w", path, err)
+			}
 			return &Device{fd: fd, index: index}, nil
 		case unix.EINTR:
 			continue
@@ -40,6 +43,18 @@ func Open(dir string, index int) (*Device, error) {
 			return nil, fmt.Errorf("open %s: %w", path, err)
 		}
 	}
+}
+
+// aboveStandard takes fd and returns it, or a copy above the numbers of
+// standard input, output and error: a program that has closed those (a daemon)
+// will put something else there, or print into it.
+func aboveStandard(fd int) (int, error) {
+	if fd > 2 {
+		return fd, nil
+	}
+	high, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
+	_ = unix.Close(fd) // just opened, nothing written: there is nothing to learn
+	return high, err
 }
 
 // FD is the descriptor, borrowed from the Device; -1 after Close.

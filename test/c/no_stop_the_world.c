@@ -107,6 +107,7 @@ static void many(void) {
 }
 
 static void no_collection_and_a_flat_heap(void) {
+  NOT_ASAN();
   NEED_INJECT();
   if (getenv("PHX_FULL")) alarm(0); /* minutes; test/soak.sh runs it */
   RUN_CHILD("story", T_INJECT_ENV);

@@ -188,6 +188,9 @@ static void child_engine(void) {
     CHECK_NULL(lib.submit_read(requests(4, -1), 4), EIO, "while the engine is made");
   }
   CHECK_OK(lib.read_batch(requests(4, -1), 4), 0, "then it is made");
+#ifdef __SANITIZE_ADDRESS__ /* it does not tell a thread's first call */
+  return;
+#endif
   for (int i = 0; i < 10; i++) {
     pthread_t t;
     pthread_create(&t, NULL, first_call, NULL);

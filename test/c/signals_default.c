@@ -52,9 +52,7 @@ static void dies(int sig, int on, const char *sent) {
 }
 
 static void ends_the_process_by_that_signal(void) {
-#ifdef __SANITIZE_ADDRESS__
-  T_SKIP("no asan", "a build without AddressSanitizer, which reports faults itself");
-#endif
+  NOT_ASAN();
   static const int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGPIPE, SIGALRM, SIGPROF, SIGTERM, SIGINT, SIGHUP, SIGUSR1, 34};
   for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++)
     for (int on = 0; on < 3; on++) dies(fatal[i], on, "A=0");

@@ -59,6 +59,7 @@ static const uint64_t masks[] = {0, ~(3ull << 31), 1ull << (SIGCHLD - 1), ~(3ull
 enum { MASKS = sizeof masks / sizeof *masks };
 
 static void each_threads_first_call(void) {
+  NOT_ASAN();
   for (int i = 0; i < MASKS; i++)
     for (int first = 0; first < CALLS; first++) {
       struct job j = {masks[i], first};
@@ -101,6 +102,7 @@ static void *dies_calling(void *call_first) {
   return NULL;
 }
 static void calls_in_thread_destructors(void) {
+  NOT_ASAN();
   pthread_key_create(&late, destructor);
   for (int i = 0; i < 40 && !t_failed(); i++) {
     pthread_t t;
@@ -130,9 +132,7 @@ static void child_sigwait(void) {
     }
 }
 static void blocked_signals_reach_sigwait(void) {
-#ifdef __SANITIZE_ADDRESS__
-  T_SKIP("no asan", "a build without AddressSanitizer: there the image is not measured");
-#endif
+  NOT_ASAN();
   RUN_CHILD("sigwait", "EARLY=1");
   RUN_CHILD("sigwait", "EARLY");
 }

@@ -70,6 +70,13 @@ bool t_int(const char *file, int line, const char *what, long long got, long lon
     t_skip(__FILE__, __LINE__, need, __VA_ARGS__); \
     return;                                       \
   } while (0)
+/* A build with AddressSanitizer is not measured (cabi/image.c): it is not reset
+ * in children, and Go's ways with threads and signals stay as they are. */
+#ifdef __SANITIZE_ADDRESS__
+#define NOT_ASAN() T_SKIP("no asan", "a build without AddressSanitizer")
+#else
+#define NOT_ASAN() (void)0
+#endif
 #define CHECK(cond, ...)                                                         \
   do {                                                                           \
     if (!(cond)) t_false(__FILE__, __LINE__, #cond, __VA_ARGS__);                  \

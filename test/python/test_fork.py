@@ -155,6 +155,7 @@ assert reap(fork(storm), 60) == 0
 def interrupted(tmp_path, text):
     """Runs a program that prints "go" and then reads for ever; sends SIGINT."""
     command, env = program(tmp_path, """
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job inherits SIG_IGN
 LONG = [phoenix.Request(FD, bytearray(BLOCK * BLOCKS)) for _ in range(200)]
 def long():
     "About 400 MiB; complete, or False."
@@ -165,7 +166,10 @@ def go():
     with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as p:
         assert p.stdout.readline() == "go\n"
         p.send_signal(signal.SIGINT)
-        out, err = p.communicate(timeout=60)
+        try:
+            out, err = p.communicate(timeout=60)
+        finally:
+            p.kill()  # only if it has not ended
         assert p.returncode == 0, f"status {p.returncode}\n{out}\n{err}"
         return out
 

@@ -14,7 +14,7 @@ forks=${1:-120}
 out=build/stress-fork
 lib=${PHX_LIB:-build/libphoenix.so}
 seed=${PHX_SEED:-$(date +%s)}
-[ -e "$lib" ] || make --no-print-directory build >&2
+[ -n "${PHX_LIB:-}" ] || make --no-print-directory build >&2
 make --no-print-directory -s -C test/stress/fork LIB="$(realpath "$lib")" OUT="$PWD/$out" >&2
 busy=()
 finish() { for pid in "${busy[@]}"; do kill "$pid" 2>/dev/null || true; done; }

@@ -1,0 +1,107 @@
+/* Descriptors: a process that closed 0 to 2, and one that has no more to give. */
+#include "t_load.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+static struct t_api lib;
+static int fd, log_fd; /* 64 KiB of pattern 1; the log */
+static char log_path[PATH_MAX + 32];
+
+static void prepare(void) {
+  char dir[] = "t_dev_XXXXXX", path[PATH_MAX + 32];
+  static char full[PATH_MAX];
+  if (!mkdtemp(dir) || !realpath(dir, full)) abort();
+  for (int i = 0; i < 2; i++) { /* open is all that a node must do here */
+    snprintf(path, sizeof path, "%s/phxfs_dev%d", full, i);
+    close(open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600));
+  }
+  snprintf(log_path, sizeof log_path, "%s/log", full);
+  log_fd = open(log_path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+  setenv("PHXFS_DEV_DIR", full, 1), setenv("PHXFS_VENDOR", "NVIDIA", 1);
+  setenv("PHXFS_LOG", "error", 1);
+  if (!getenv("TO_STDERR")) setenv("PHXFS_LOG_FILE", log_path, 1);
+  fd = t_file(T_PAGE, 1);
+}
+
+static void batches(const char *when) {
+  char b[16 * 4096];
+  phxfs_io_req_t q[16];
+  for (int i = 0; i < 16; i++) q[i] = (phxfs_io_req_t){fd, -1, b, i * 4096, 4096, i * 4096, 0};
+  struct rlimit before, after;
+  getrlimit(RLIMIT_NOFILE, &before);
+  CHECK_OK(lib.read_batch(q, 16), 0, "%s", when);
+  getrlimit(RLIMIT_NOFILE, &after);
+  CHECK(before.rlim_cur == after.rlim_cur && before.rlim_max == after.rlim_max, "RLIMIT_NOFILE %llu, was %llu, %s",
+        (unsigned long long)after.rlim_cur, (unsigned long long)before.rlim_cur, when);
+  CHECK_DATA(b, sizeof b, 1, 0, "%s", when);
+  memset(b, 0, sizeof b);
+  CHECK_OK(lib.wait(lib.submit_read(q, 16)), 0, "%s", when);
+  CHECK_DATA(b, sizeof b, 1, 0, "%s", when);
+  CHECK_OK(lib.read(fd, -1, b, 0, 4096, 0), 4096, "%s", when);
+  CHECK_ERR(lib.read(-1, -1, b, 0, 4096, 0), -EBADF, EBADF, "a line for the log, %s", when);
+}
+
+static void standard_closed(const char *when) {
+  for (int i = 0; i < 3; i++) CHECK(fcntl(i, F_GETFD) == -1 && errno == EBADF, "descriptor %d is open, %s", i, when);
+}
+
+static void child_closed(void) {
+  prepare();
+  for (int i = 0; i < 3; i++) close(i);
+  if (!t_load(&lib)) return;
+  batches("0 to 2 closed");
+  CHECK(lib.engine_name() != NULL, "engine");
+  standard_closed("after batches");
+  CHECK_OK(lib.open(0), 0, "a node");
+  standard_closed("after open");
+  batches("0 to 2 closed, device open");
+  CHECK_OK(lib.close(0), 0, "a node");
+  standard_closed("after close");
+}
+
+static int used(void) {
+  t_leaks l;
+  t_leaks_take(&l);
+  return l.fds + l.poller;
+}
+
+static void child_none_left(void) {
+  struct rlimit old, none;
+  bool early = getenv("EARLY") != NULL;
+  prepare();
+  getrlimit(RLIMIT_NOFILE, &old);
+  if (!t_load(&lib)) return;
+  if (!early) batches("before the limit");
+  int top = fcntl(fd, F_DUPFD_CLOEXEC, 0); /* the lowest free one */
+  while (top < 64) top = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  none = (struct rlimit){(rlim_t)top + 1, old.rlim_max};
+  int count = used();
+  setrlimit(RLIMIT_NOFILE, &none);
+  NEED(fcntl(fd, F_DUPFD_CLOEXEC, 0) == -1 && errno == EMFILE, "the limit is reached");
+  for (int i = 0; i < 3; i++) {
+    batches("no descriptor left");
+    CHECK_ERR(lib.open(0), -1, EMFILE, "try %d", i);
+    CHECK(lib.engine_name() != NULL, "engine");
+  }
+  setrlimit(RLIMIT_NOFILE, &old);
+  CHECK_EQ(used(), count, "descriptors lost");
+  CHECK_OK(lib.open(0), 0, "there is room again");
+  CHECK_EQ(used(), count + 1, "descriptors: the node's");
+  CHECK_OK(lib.close(0), 0, "there is room again");
+  CHECK_EQ(used(), count, "descriptors after close");
+}
+
+static void zero_to_two_closed(void) {
+  RUN_CHILD("closed", NULL);
+  RUN_CHILD("closed", "TO_STDERR=1");
+}
+static void none_left_at_the_first_call(void) { RUN_CHILD("none_left", "EARLY=1"); }
+static void none_left_later(void) { RUN_CHILD("none_left", "EARLY"); }
+
+int main(int argc, char **argv) {
+  static const t_case cases[] = {T_CASE(zero_to_two_closed), T_CASE(none_left_at_the_first_call), T_CASE(none_left_later)};
+  static const t_case children[] = {{"closed", child_closed}, {"none_left", child_none_left}, {0}};
+  return T_RUN(argc, argv, cases, children);
+}
