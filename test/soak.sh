@@ -10,7 +10,7 @@ echo "== the emulator end to end; 100,000 random requests in three ways"
 go test -tags emulator ./test/emulator
 PHX_THREEWAY=$((100000 * n)) go test -timeout 60m ./test/threeway
 echo "== the suites under container filters; arm64 under qemu-user, where the tools are"
-test/process/containers.py
+python3 test/process/containers.py
 test/arm64.sh
 echo "== fuzzing"
 for target in $(grep -rhoE '^func Fuzz[A-Za-z]+' core engine internal | awk '{print $2}' | sort -u); do

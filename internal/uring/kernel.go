@@ -28,6 +28,12 @@ type Linux struct{}
 // Setup implements Kernel. It may sleep for memory, so it is no raw call.
 func (Linux) Setup(entries uint32, p *Params) (int, syscall.Errno) {
 	fd, _, errno := unix.Syscall(sys.SYS_IO_URING_SETUP, uintptr(entries), uintptr(unsafe.Pointer(p)), 0)
+	if errno == 0 && fd <= 2 {
+		// A host without standard descriptors may open its own there later.
+		low := fd
+		fd, _, errno = unix.Syscall(unix.SYS_FCNTL, low, unix.F_DUPFD_CLOEXEC, 3)
+		_, _, _ = unix.Syscall(unix.SYS_CLOSE, low, 0, 0)
+	}
 	return int(fd), errno
 }
 

@@ -64,7 +64,7 @@ static void child_closed(void) {
 static int used(void) {
   t_leaks l;
   t_leaks_take(&l);
-  return l.fds + l.poller;
+  return l.fds + l.pool;
 }
 
 static void child_none_left(void) {
