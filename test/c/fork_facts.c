@@ -104,7 +104,7 @@ static void signals_of_go(void) {
 static void one_pthread_key(void) { CHECK_EQ(books->keys, 1, "keys that the runtime has made"); }
 
 /* The threads by which a start tries whether it can have some go a little later. */
-static bool few_threads(void) { return T_EVENTUALLY(t_tasks() - 1 <= 10); }
+static bool few_threads(void) { return T_EVENTUALLY(t_tasks() - 1 <= 16); }
 
 static void few_descriptors_and_threads(void) {
   t_leaks now;
