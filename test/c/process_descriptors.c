@@ -61,36 +61,48 @@ static void child_closed(void) {
   standard_closed("after close");
 }
 
+/* Descriptors in use but for those of the library's threads, which hold one for a
+ * moment while they start. */
 static int used(void) {
   t_leaks l;
   t_leaks_take(&l);
-  return l.fds + l.pool;
+  CHECK(l.pool <= T_POOL_FDS, "%d descriptors of rings and pollers", l.pool);
+  return l.fds;
+}
+
+/* A node cannot be opened for want of a descriptor, once every free one is taken.
+ * What a thread of the library gives back meanwhile is taken, too. */
+static int taken;
+static bool open_fails(void) {
+  while (fcntl(fd, F_DUPFD_CLOEXEC, 0) >= 0) taken++;
+  int r = lib.open(0), err = errno;
+  if (r == 0) lib.close(0);
+  errno = err;
+  return r == -1;
 }
 
 static void child_none_left(void) {
-  struct rlimit old, none;
+  struct rlimit old, few;
   bool early = getenv("EARLY") != NULL;
   prepare();
   getrlimit(RLIMIT_NOFILE, &old);
   if (!t_load(&lib)) return;
   if (!early) batches("before the limit");
-  int top = fcntl(fd, F_DUPFD_CLOEXEC, 0); /* the lowest free one */
-  while (top < 64) top = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-  none = (struct rlimit){(rlim_t)top + 1, old.rlim_max};
   int count = used();
-  setrlimit(RLIMIT_NOFILE, &none);
-  NEED(fcntl(fd, F_DUPFD_CLOEXEC, 0) == -1 && errno == EMFILE, "the limit is reached");
+  few = (struct rlimit){64, old.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &few);
   for (int i = 0; i < 3; i++) {
+    CHECK(T_EVENTUALLY(open_fails()), "a node opens without a descriptor, try %d", i);
+    CHECK(errno == EMFILE, "try %d: %s", i, t_errno(errno));
     batches("no descriptor left");
-    CHECK_ERR(lib.open(0), -1, EMFILE, "try %d", i);
     CHECK(lib.engine_name() != NULL, "engine");
   }
   setrlimit(RLIMIT_NOFILE, &old);
-  CHECK_EQ(used(), count, "descriptors lost");
+  CHECK_EQ(used(), count + taken, "descriptors lost");
   CHECK_OK(lib.open(0), 0, "there is room again");
-  CHECK_EQ(used(), count + 1, "descriptors: the node's");
+  CHECK_EQ(used(), count + taken + 1, "descriptors: the node's");
   CHECK_OK(lib.close(0), 0, "there is room again");
-  CHECK_EQ(used(), count, "descriptors after close");
+  CHECK_EQ(used(), count + taken, "descriptors after close");
 }
 
 static void zero_to_two_closed(void) {

@@ -20,7 +20,8 @@ static int each(const char *dir, char **list, int *pool) {
     char path[300], target[256];
     snprintf(path, sizeof path, "%s/%s", dir, e->d_name);
     ssize_t k = readlink(path, target, sizeof target - 1);
-    target[k < 0 ? 0 : k] = 0;
+    if (k < 0) continue; /* closed meanwhile */
+    target[k] = 0;
     ++*(kept(target) ? pool : &n);
     fprintf(to, "%s -> %s\n", e->d_name, target);
   }
