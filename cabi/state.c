@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stddef.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -90,8 +91,15 @@ struct phx_state *phx_state(void) {
 }
 
 /* Counts the call before it looks at exiting, while the exit handler sets
- * exiting before it looks at the counts: one of the two sees the other. */
+ * exiting before it looks at the counts: one of the two sees the other. The
+ * look before that keeps callers that do not stop calling out of the counts:
+ * each is counted and refused once at most, and exit does not wait for them.
+ * They give way to the calls it does wait for, which need the processor. */
 static int admit(struct phx_call *c, struct phx_state *s) {
+  if (__builtin_expect(atomic_load(&s->exiting), 0)) {
+    sched_yield();
+    return ESHUTDOWN;
+  }
   uintptr_t t = (uintptr_t)pthread_self();
   c->s = s;
   c->stripe = &s->guard->calls[((t >> 12) * 0x9E3779B97F4A7C15ull) >> 58];
