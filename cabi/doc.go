@@ -18,7 +18,9 @@
 // Go's memory is put back to what it was before the start (fork.c, image.c), and
 // its first call starts a fresh Go.
 //
-// Locks: the C half has none (atomics, and a futex word for callers that wait
-// for the start), so fork() can happen at any time. The Go half has the mutex
+// Locks: the C half has none that outlives a fork (atomics, and two futex words
+// in memory that fork empties: one for callers that wait for the start, one for
+// threads that take turns to enter Go for their first time, settle.c), so
+// fork() can happen at any time. The Go half has the mutex
 // of the pin table and the one of the log buffer; both are leaves.
 package main

@@ -20,7 +20,6 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "_cgo_export.h"
 #include "state.h"
 
 static const int faults[PHX_FAULTS] = {SIGSEGV, SIGBUS, SIGFPE}; /* as in fork.host */
@@ -127,12 +126,4 @@ void phx_signals_after(struct phx_state *s, const struct phx_dispositions *d) {
     a.sa_flags = d->flags[sig];
     sigaction(sig, &a, NULL);
   }
-}
-
-void phx_signals_settle(void) {
-  sigset_t all, mask;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &mask);
-  go_settle();
-  pthread_sigmask(SIG_SETMASK, &mask, NULL);
 }

@@ -4,10 +4,6 @@
 #define PHX_SIGNALS_H
 
 #include <signal.h>
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "image.h"
 
 #define PHX_FAULTS 3 /* SIGSEGV, SIGBUS, SIGFPE: Go turns its own into panics */
 
@@ -30,22 +26,5 @@ void phx_signals_before(struct phx_state *s, struct phx_dispositions *d);
 /* Right after it: puts back what Go changed, and puts a handler in front of
  * Go's that lets Go see the faults of its own code only. */
 void phx_signals_after(struct phx_state *s, const struct phx_dispositions *d);
-
-/* True for a thread that has not called Go yet, or whose Go part has ended (in
- * its last destructors). Goes by Go's one word of thread-local memory; where
- * image.c has not found it (a sanitizer's build), false. */
-static inline bool phx_newcomer(const struct phx_image *m) {
-  if (!m->tls) return false;
-#if defined(__x86_64__)
-  void *word;
-  __asm__("movq %%fs:(%1), %0" : "=r"(word) : "r"(m->tls));
-  return !word;
-#else
-  return !*(void **)((char *)__builtin_thread_pointer() + m->tls);
-#endif
-}
-
-/* Makes a newcomer known to Go, with its signal mask as it was. */
-void phx_signals_settle(void);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "bridge.h"
 #include "log.h"
+#include "settle.h"
 #include "start.h"
 
 #ifndef MADV_WIPEONFORK
@@ -71,7 +72,9 @@ static struct phx_state *make_state(void) {
 
 void phx_state_forked(struct phx_state *s, bool ready) {
   struct phx_env *e = atomic_load(&s->env);
-  atomic_store(&s->guard->word, PHX_ASLEEP); /* emulators of Linux accept MADV_WIPEONFORK and do nothing (qemu-user 7.2) */
+  /* Emulators of Linux accept MADV_WIPEONFORK and do nothing (qemu-user 7.2). */
+  atomic_store(&s->guard->word, PHX_ASLEEP);
+  atomic_store(&s->guard->turn, PHX_TURN_FREE);
   if (e) e->pid = 0; /* a child in a pid namespace of its own can have its parent's pid */
   atomic_store(&s->exiting, false);
   atomic_store(&s->async, 0);
@@ -131,7 +134,7 @@ int phx_enter(struct phx_call *c, const char *name) {
     if (err) return err;
   }
   int err = admit(c, s);
-  if (__builtin_expect(!err && phx_newcomer(&s->fork.image), 0)) phx_signals_settle();
+  if (__builtin_expect(!err && phx_newcomer(&s->fork.image), 0)) phx_settle(s);
   return err;
 }
 

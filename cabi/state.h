@@ -21,6 +21,9 @@
 /* Values of phx_guard.word. */
 enum { PHX_ASLEEP = 0, PHX_STARTING = 1, PHX_AWAKE = 2 };
 
+/* Values of phx_guard.turn. */
+enum { PHX_TURN_FREE = 0, PHX_TURN_TAKEN = 1, PHX_TURN_AWAITED = 2 };
+
 #define PHX_STRIPES 64
 
 /* One count of calls inside the library, on a cache line of its own. */
@@ -34,7 +37,8 @@ struct phx_stripe {
  * parent's other threads do not count as inside. */
 struct phx_guard {
   _Atomic uint32_t word; /* does Go run in *this* process? futex word */
-  char pad[64 - sizeof(uint32_t)];
+  _Atomic uint32_t turn; /* PHX_TURN_*: a thread enters Go for its first time; futex word */
+  char pad[64 - 2 * sizeof(uint32_t)];
   struct phx_stripe calls[PHX_STRIPES];
 };
 
