@@ -53,6 +53,11 @@ uint32_t phx_generation(struct phx_state *s);
  * running, for the exit handler; accessed atomically on both sides. */
 int32_t *phx_async_word(struct phx_state *s);
 
+/* The table of the descriptors that rings hold (rings.h, engine.RingFDs);
+ * accessed atomically on both sides. */
+#define PHX_RING_FDS 64
+int32_t *phx_ring_fds(struct phx_state *s);
+
 /* f: int (*)(uint64_t addr, uint64_t *id), for the exit handler; 0: none. */
 void phx_set_identity(struct phx_state *s, uintptr_t f);
 

@@ -8,6 +8,7 @@ import (
 
 	"libphoenix/core"
 	"libphoenix/core/gate"
+	"libphoenix/engine"
 )
 
 // Compile-time proof that C and Go mean the same memory: each line assigns an
@@ -40,6 +41,8 @@ var (
 	_ [C.PHX_PIN_HOST]struct{}     = [unsafe.Offsetof(pin{}.Host)]struct{}{}
 	_ [C.PHX_PIN_LEN]struct{}      = [unsafe.Offsetof(pin{}.Len)]struct{}{}
 	_ [C.PHX_PIN_IDENTITY]struct{} = [unsafe.Offsetof(pin{}.Identity)]struct{}{}
+
+	_ [C.PHX_RING_FDS * 4]struct{} = [unsafe.Sizeof(engine.RingFDs{})]struct{}{}
 
 	_ [C.PHX_GATE_CLOSED >> 16]struct{} = [gate.ClosedBit >> 16]struct{}{}
 )

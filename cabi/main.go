@@ -90,6 +90,7 @@ func newEngine(s *C.struct_phx_state, log *logger, name string, workers, depth i
 	inject(C.PHX_IN_ENGINE)
 	return engine.Choose(engine.Config{
 		IO:      injectedIO(),
+		RingFDs: (*engine.RingFDs)(unsafe.Pointer(C.phx_ring_fds(s))),
 		Helpers: workers,
 		Depth:   depth,
 		Notice:  notice,

@@ -81,6 +81,7 @@ void phx_state_forked(struct phx_state *s, bool ready) {
   atomic_store(&s->identity, 0);
   if (s->counted) pthread_setspecific(s->inside, NULL);
   phx_live_forked(s);
+  phx_rings_forked(s);
   if (ready) atomic_store(&s->touched, false);
 }
 

@@ -16,6 +16,7 @@
 #include "env.h"
 #include "fork.h"
 #include "live.h"
+#include "rings.h"
 #include "signals.h"
 
 /* Values of phx_guard.word. */
@@ -57,6 +58,7 @@ struct phx_state {
   struct phx_fork fork;           /* owned by the starter, and by a child's only thread */
   struct phx_signals signals;     /* owned by the starter */
   _Atomic int32_t opens[8];       /* unmatched phxfs_open calls of each device; written by Go */
+  struct phx_rings rings;         /* descriptors of rings */
   struct phx_live live;           /* registrations; grown by Go under its own lock */
 };
 

@@ -58,7 +58,7 @@ const (
 )
 
 func newUringTransport(cfg Config, m *machine) *uringTransport {
-	t := &uringTransport{kernel: cfg.Rings, io: m.io, plain: m.solo, depth: defaultDepth}
+	t := &uringTransport{kernel: noting(cfg.Rings, cfg.RingFDs), io: m.io, plain: m.solo, depth: defaultDepth}
 	t.notice = func(string) {} // until the trial is over: its failure is an error
 	if cfg.Depth > 0 {
 		t.depth = uint32(min(max(cfg.Depth, minDepth), maxDepth))
