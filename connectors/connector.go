@@ -25,7 +25,8 @@ type Connector interface {
 // memory of this process: it has all eight devices and needs no device node.
 type Embedded interface {
 	// CheckRange answers nil if [addr, addr+lenBytes) is mapped and writable
-	// in this process, else an error with EFAULT.
+	// in this process, an error with EFAULT if it is not, and one with the
+	// kernel's errno if that cannot be found out.
 	CheckRange(addr DevAddr, lenBytes uint64) error
 }
 

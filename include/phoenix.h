@@ -170,7 +170,9 @@ int phxfs_find_dev(int device_id);
  *             with another registration (live or being released);
  *             ENODEV device not open; ESHUTDOWN its last close is under way.
  *             -EFAULT: mmap or the module's MAP failed; errno is the kernel's.
- *             Host connector: EFAULT the range is not all mapped and writable.
+ *             Host connector: EFAULT the range is not all mapped and writable;
+ *             EMFILE (or another errno of open or read) that could not be
+ *             found out: it takes a descriptor for a moment.
  *             -ENOMEM: ENOMEM.
  *             After a failure *target_addr is unchanged.
  * Lifetime    The caller keeps the device memory allocated until the matching

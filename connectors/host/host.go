@@ -44,8 +44,9 @@ func (Connector) FindDevice(ordinal int) (int, error) {
 
 // CheckRange answers nil if every byte of [addr, addr+lenBytes) is mapped and
 // writable at some moment during the call, else an error with EFAULT that
-// names the first byte that is not. An empty range is always fine. It
-// allocates nothing when it succeeds.
+// names the first byte that is not, or the errno with which /proc/self/maps
+// cannot be opened or read (EMFILE: no descriptor is left). An empty range is
+// always fine. It allocates nothing when it succeeds.
 func (Connector) CheckRange(addr connectors.DevAddr, lenBytes uint64) error {
 	var buf [mapsBuf]byte
 	return checkRange(uint64(addr), lenBytes, buf[:])

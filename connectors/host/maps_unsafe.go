@@ -74,8 +74,8 @@ func readMaps(fd int, buf []byte) (int, syscall.Errno) {
 	}
 }
 
-// unreadable reports that memory cannot be vouched for. It carries EFAULT, as
-// the interface promises, and names the real cause in its text.
+// unreadable reports that the memory could not be looked at: the errno is that
+// of the failed step (EMFILE: no descriptor is left for it).
 func unreadable(addr, lenBytes uint64, step string, cause syscall.Errno) error {
-	return fmt.Errorf("check %d bytes at %#x: %w (%s /proc/self/maps: %v)", lenBytes, addr, syscall.EFAULT, step, cause)
+	return fmt.Errorf("check %d bytes at %#x: %s /proc/self/maps: %w", lenBytes, addr, step, cause)
 }

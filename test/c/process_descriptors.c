@@ -2,6 +2,7 @@
 #include "t_load.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -105,6 +106,34 @@ static void child_none_left(void) {
   CHECK_EQ(used(), count + taken, "descriptors after close");
 }
 
+/* The check of host memory needs a descriptor: the memory is not to blame. */
+static void child_none_for_the_check(void) {
+  struct rlimit old, none;
+  char *m = t_map(T_PAGE);
+  void *target = (void *)0x5a;
+  t_use_host();
+  if (!t_load(&lib)) return;
+  CHECK_OK(lib.open(0), 0, "host");
+  getrlimit(RLIMIT_NOFILE, &old);
+  none = (struct rlimit){3, old.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &none);
+  int r = lib.regmem(0, m, T_PAGE, &target), err = errno;
+  setrlimit(RLIMIT_NOFILE, &old);
+  CHECK_EQ(r, -EFAULT, "no descriptor left");
+  CHECK(err == EMFILE, "no descriptor left: errno %s", t_errno(err));
+  CHECK_EQ((intptr_t)target, 0x5a, "*target_addr");
+  CHECK_OK(lib.regmem(0, m, T_PAGE, &target), 0, "with descriptors");
+  CHECK_OK(lib.close(0), 0, "host");
+}
+static void none_left_for_the_check_of_host_memory(void) {
+  char text[2048] = "";
+  int log = memfd_create("log", 0);
+  CHECK_EXIT(t_spawn("none_for_the_check", (const char *const[]){"PHXFS_LOG=error", "PHXFS_LOG_FILE", NULL}, -1, log), 0, "child");
+  CHECK(pread(log, text, sizeof text - 1, 0) > 0 && strstr(text, "call=phxfs_regmem") && strstr(text, "errno=EMFILE") &&
+        strstr(text, "open /proc/self/maps"), "log: %s", text);
+  close(log);
+}
+
 static void zero_to_two_closed(void) {
   RUN_CHILD("closed", NULL);
   RUN_CHILD("closed", "TO_STDERR=1");
@@ -113,7 +142,9 @@ static void none_left_at_the_first_call(void) { RUN_CHILD("none_left", "EARLY=1"
 static void none_left_later(void) { RUN_CHILD("none_left", "EARLY"); }
 
 int main(int argc, char **argv) {
-  static const t_case cases[] = {T_CASE(zero_to_two_closed), T_CASE(none_left_at_the_first_call), T_CASE(none_left_later)};
-  static const t_case children[] = {{"closed", child_closed}, {"none_left", child_none_left}, {0}};
+  static const t_case cases[] = {T_CASE(zero_to_two_closed), T_CASE(none_left_at_the_first_call), T_CASE(none_left_later),
+                                 T_CASE(none_left_for_the_check_of_host_memory)};
+  static const t_case children[] = {{"closed", child_closed}, {"none_left", child_none_left},
+                                    {"none_for_the_check", child_none_for_the_check}, {0}};
   return T_RUN(argc, argv, cases, children);
 }
