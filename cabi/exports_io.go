@@ -47,16 +47,23 @@ func go_transfer(write, fd, id C.int, buf C.uintptr_t, bufOffset C.off_t, n C.ss
 	return C.int64_t(moved), 0
 }
 
-// go_single_failed logs a plain-memory read or write that failed in the shim.
+// go_single_short logs a plain-memory read or write that moved fewer bytes in
+// the shim than it was asked for: it failed, if it has moved none and there is
+// an errno.
 //
-//export go_single_failed
-func go_single_failed(write, fd, id C.int, buf C.uintptr_t, bufOffset C.off_t, n C.ssize_t, offset C.off_t, why C.int) {
+//export go_single_short
+func go_single_short(write, fd, id C.int, buf C.uintptr_t, bufOffset C.off_t, n C.ssize_t, offset C.off_t, moved C.size_t, why C.int) {
 	var rc, eno C.int
 	defer contain(singleCall(write), &rc, 0, &eno)
-	inject(C.PHX_IN_SINGLE_FAILED)
+	inject(C.PHX_IN_SINGLE_SHORT)
+	e := singleEvent(write, fd, id, buf, bufOffset, n, offset)
+	if moved > 0 || why == 0 {
+		process.log.Event(core.Short(e, int64(moved), syscall.Errno(why)))
+		return
+	}
 	var err error = syscall.Errno(why)
 	if bad := core.CheckTransfer(int32(id), core.DevAddr(buf), int64(bufOffset), int64(n), int64(offset)); bad != nil {
 		err = bad
 	}
-	failed(singleEvent(write, fd, id, buf, bufOffset, n, offset), err)
+	failed(e, err)
 }

@@ -9,7 +9,7 @@
  * in what calls use: each may be hit on any thread that works on a batch. */
 enum {
   PHX_IN_OPEN, PHX_IN_CLOSE, PHX_IN_PAGE_SIZE, PHX_IN_FIND_DEV, PHX_IN_REGMEM, PHX_IN_DEREGMEM,
-  PHX_IN_TRANSFER, PHX_IN_SINGLE_FAILED, PHX_IN_BATCH, PHX_IN_SUBMIT, PHX_IN_WAIT, PHX_IN_DESTROY,
+  PHX_IN_TRANSFER, PHX_IN_SINGLE_SHORT, PHX_IN_BATCH, PHX_IN_SUBMIT, PHX_IN_WAIT, PHX_IN_DESTROY,
   PHX_IN_ENGINE_NAME, PHX_IN_SETTLE, PHX_IN_START,
   PHX_IN_IO,     /* one read or write of a transfer */
   PHX_IN_LOG,    /* writing a line */

@@ -2,6 +2,7 @@
 #include "single.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -31,37 +32,39 @@ static long move(int write, int fd, char *p, size_t n, off_t off) {
   return r < 0 ? -errno : r;
 }
 
-static ssize_t transfer(int write, int fd, char *p, size_t n, off_t off) {
+/* Bytes moved. *err: why not all; 0: the file has ended. */
+static size_t transfer(int write, int fd, char *p, size_t n, off_t off, int *err) {
   size_t done = 0;
   while (done < n) {
     long r = move(write, fd, p + done, n - done, off + (off_t)done);
-    if (r < 0) return done ? (ssize_t)done : r;
-    if (r == 0) break;
+    if (r < 0) *err = (int)-r;
+    if (r <= 0) break;
     done += (size_t)r;
   }
-  return (ssize_t)done;
+  return done;
 }
 
-/* Has Go write the line, which explains EINVAL under O_DIRECT. */
-static void report(struct phx_state *s, int write, int fd, int device_id, void *buf,
-                   off_t buf_offset, ssize_t nbyte, off_t f_offset, int err) {
+/* Has Go write the line: it explains EINVAL under O_DIRECT. Nobody listening,
+ * Go is not entered, nor started. */
+static void tell(struct phx_state *s, int level, int write, int fd, int device_id, void *buf,
+                 off_t buf_offset, ssize_t nbyte, off_t f_offset, size_t moved, int err) {
   struct phx_call c;
-  if (phx_log_level(s) < PHX_LOG_ERROR || phx_enter(&c, write ? "phxfs_write" : "phxfs_read")) return;
-  go_single_failed(write, fd, device_id, (uintptr_t)buf, buf_offset, nbyte, f_offset, err);
+  if (phx_log_level(s) < level || phx_enter(&c, write ? "phxfs_write" : "phxfs_read")) return;
+  go_single_short(write, fd, device_id, (uintptr_t)buf, buf_offset, nbyte, f_offset, moved, err);
   phx_leave(&c);
 }
 
 ssize_t phx_single(struct phx_state *s, int write, int fd, int device_id, void *buf,
                    off_t buf_offset, ssize_t nbyte, off_t f_offset) {
-  int saved = errno;
-  ssize_t r = bad(buf, buf_offset, nbyte, f_offset)
-                  ? -EINVAL
-                  : transfer(write, fd, (char *)buf + buf_offset, (size_t)nbyte, f_offset);
-  if (__builtin_expect(r < 0, 0)) {
-    report(s, write, fd, device_id, buf, buf_offset, nbyte, f_offset, (int)-r);
-    errno = (int)-r;
-  } else {
-    errno = saved;
-  }
-  return r;
+  int saved = errno, err = 0;
+  size_t moved = 0;
+  if (bad(buf, buf_offset, nbyte, f_offset))
+    err = EINVAL;
+  else
+    moved = transfer(write, fd, (char *)buf + buf_offset, (size_t)nbyte, f_offset, &err);
+  bool failed = err && !moved; /* progress wins over a later error */
+  if (__builtin_expect(failed || moved < (size_t)nbyte, 0))
+    tell(s, failed ? PHX_LOG_ERROR : PHX_LOG_DEBUG, write, fd, device_id, buf, buf_offset, nbyte, f_offset, moved, err);
+  errno = failed ? err : saved;
+  return failed ? -err : (ssize_t)moved;
 }

@@ -22,9 +22,7 @@ func (l *Library) tellFailures(call string, ops []engine.Op) {
 		case op.Result < 0:
 			l.tellFailed(call, op)
 		case short:
-			e := l.eventOf(call, op)
-			e.Level, e.Reason = LevelDebug, shortReason(op.Result)
-			l.log.Event(e)
+			l.log.Event(Short(l.eventOf(call, op), op.Result, 0))
 		}
 	}
 }
@@ -51,7 +49,10 @@ func (l *Library) eventOf(call string, op *engine.Op) Event {
 	return e
 }
 
-// shortReason is for a transfer that stopped early without a Result < 0.
-func shortReason(moved int64) string {
-	return "end of file, or an error after progress: " + strconv.FormatInt(moved, 10) + " bytes moved"
+// Short is e as the event of a transfer that moved fewer bytes than it was asked
+// for, and yet did not fail. errno: an error that came after progress.
+func Short(e Event, moved int64, errno syscall.Errno) Event {
+	e.Level, e.Errno = LevelDebug, errno
+	e.Reason = "end of file, or an error after progress: " + strconv.FormatInt(moved, 10) + " bytes moved"
+	return e
 }

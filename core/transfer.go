@@ -92,8 +92,7 @@ func (l *Library) fellShort(e Event, moved int64, errno syscall.Errno) (int64, e
 		return 0, l.errs.of(errno, ReasonKernel)
 	}
 	if l.logs(LevelDebug) {
-		e.Level, e.Errno, e.Reason = LevelDebug, errno, shortReason(moved)
-		l.log.Event(e)
+		l.log.Event(Short(e, moved, errno))
 	}
 	return moved, nil
 }

@@ -149,6 +149,25 @@ static void child_direct(void) {
   }
 }
 
+/* A read that ends with its file is worth the same line, whoever carries it out. */
+static void child_short(void) {
+  set_up();
+  for (int device = -1; device < 1; device++) {
+    char *at = device ? m : reg, want_line[256];
+    if (truncate(getenv("LOG_OUT"), 0)) CHECK(0, "truncate");
+    CHECK_OK(phxfs_read(fd, device, at, 5, 4096, T_PAGE - 100), 100, "device %d", device);
+    CHECK_OK(phxfs_read(fd, device, at, 0, 16, T_PAGE - 16), 16, "all there is, device %d", device);
+    CHECK_OK(phxfs_read(fd, device, at, 0, 0, T_PAGE), 0, "nothing, device %d", device);
+    snprintf(want_line, sizeof want_line,
+             "libphoenix[%d] debug call=phxfs_read device=%d address=%p length=4096 offset=%zu fd=%d reason=\"end of file, or an error after progress: 100 bytes moved\"",
+             getpid(), device, (void *)(at + 5), T_PAGE - 100, fd);
+    char *text = text_of(getenv("LOG_OUT")), *end = text ? strchr(text, '\n') : NULL;
+    CHECK(text && !strncmp(text, want_line, strlen(want_line)), "log: %.300s, want %s..", text, want_line);
+    CHECK(end && !end[1], "one line: %.600s", text);
+    free(text);
+  }
+}
+
 static void run(const char *entry, const char *level, bool file) {
   char out[] = "t_log_XXXXXX", path[64], name[64];
   int o = mkostemp(out, O_CLOEXEC | O_APPEND);
@@ -162,19 +181,23 @@ static void run(const char *entry, const char *level, bool file) {
 }
 
 static void silent_by_default(void) { run("silent", "PHXFS_LOG", false); }
-static void silent_when_empty(void) { run("silent", "PHXFS_LOG=", false); }
+static void silent_when_asked(void) {
+  static const char *const off[] = {"PHXFS_LOG=", "PHXFS_LOG=0", "PHXFS_LOG=none", "PHXFS_LOG=off", "PHXFS_LOG=OFF"};
+  for (size_t i = 0; i < sizeof off / sizeof *off; i++) run("silent", off[i], false);
+}
 static void one_line_for_each_failure(void) { run("error_to_stderr", "PHXFS_LOG=error", false); }
 static void the_log_goes_to_the_file(void) { run("error_to_file", "PHXFS_LOG=error", true); }
+static void short_reads_are_told(void) { run("short", "PHXFS_LOG=debug", false); }
 static void unaligned_direct_io_is_explained(void) { run("direct", "PHXFS_LOG=error", false); }
 
 int main(int argc, char **argv) {
   static const t_case cases[] = {
-    T_CASE(silent_by_default), T_CASE(silent_when_empty), T_CASE(one_line_for_each_failure),
-    T_CASE(the_log_goes_to_the_file), T_CASE(unaligned_direct_io_is_explained),
+    T_CASE(silent_by_default), T_CASE(silent_when_asked), T_CASE(one_line_for_each_failure),
+    T_CASE(the_log_goes_to_the_file), T_CASE(unaligned_direct_io_is_explained), T_CASE(short_reads_are_told),
   };
   static const t_case children[] = {
     {"silent", child_silent}, {"error_to_stderr", child_error_to_stderr}, {"error_to_file", child_error_to_file},
-    {"direct", child_direct}, {0}};
+    {"direct", child_direct}, {"short", child_short}, {0}};
   t_use_host();
   return T_RUN(argc, argv, cases, children);
 }

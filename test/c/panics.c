@@ -85,10 +85,10 @@ static void child_calls(void) {
     const char *name = lib.engine_name();
     CHECK(errno == EIO && name, "engine_name: %s, %s", name, t_errno(errno));
     /* Logging a plain read that failed: the call's own value stays. */
-    inject.arm(PHX_IN_SINGLE_FAILED, 1);
+    inject.arm(PHX_IN_SINGLE_SHORT, 1);
     CHECK_ERR(lib.read(-1, -1, m, 0, 16, 0), -EBADF, EBADF, "panic while it is logged");
-    inject.arm(PHX_IN_SINGLE_FAILED, 0);
-    all_is_well("single_failed");
+    inject.arm(PHX_IN_SINGLE_SHORT, 0);
+    all_is_well("single_short");
   }
   CHECK_OK(lib.deregmem(0, m, 16 * T_PAGE), 0, "no gate is left closed or entered");
   CHECK_OK(lib.close(0), 0, "the end");
