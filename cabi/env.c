@@ -24,7 +24,7 @@ static void text(struct phx_env *e, const char *name, char *to, size_t size, con
 static int level(struct phx_env *e) {
   static const char *const names[] = {"off", "error", "warn", "info", "debug"};
   const char *v = secure_getenv("PHXFS_LOG");
-  if (!v || !*v) return PHX_LOG_OFF;
+  if (!v || !*v || !strcmp(v, "0") || !strcasecmp(v, "none")) return PHX_LOG_OFF;
   for (int i = 0; i < 5; i++)
     if (!strcasecmp(v, names[i])) return i;
   reject(e, "PHXFS_LOG", "is none of off, error, warn, info, debug: error is used");
