@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -54,6 +55,12 @@ func specimens(t *testing.T) (all []specimen) {
 	add("epoll", fd, err, nil)
 	fd, err = unix.InotifyInit1(unix.IN_CLOEXEC)
 	add("inotify", fd, err, nil)
+	fd, err = unix.PidfdOpen(os.Getpid(), 0)
+	add("pidfd", fd, err, nil)
+	fd, err = messageQueue()
+	add("message queue", fd, err, nil)
+	fd, err = unix.Signalfd(-1, new(unix.Sigset_t), unix.SFD_CLOEXEC)
+	add("signalfd", fd, err, nil)
 	path("terminal", "/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY)
 	path("memory of this process", "/proc/self/mem", unix.O_RDONLY)
 	for _, name := range []string{"/dev/zero", "/dev/null", "/dev/full", "/dev/urandom"} {
@@ -87,6 +94,23 @@ func specimens(t *testing.T) (all []specimen) {
 	add("sealed memfd", fd, err, nil)
 	all = append(all, specimen{"no fd", -1, nil}, specimen{"closed fd", 54321, nil})
 	return all
+}
+
+// messageQueue makes a POSIX message queue without a name.
+func messageQueue() (int, error) {
+	name, err := unix.BytePtrFromString(fmt.Sprintf("phx-specimen-%d", os.Getpid()))
+	if err != nil {
+		return -1, err
+	}
+	fd, _, errno := unix.Syscall6(unix.SYS_MQ_OPEN, uintptr(unsafe.Pointer(name)), unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600, 0, 0, 0)
+	if errno != 0 {
+		return -1, errno
+	}
+	_, _, errno = unix.Syscall(unix.SYS_MQ_UNLINK, uintptr(unsafe.Pointer(name)), 0, 0)
+	if errno != 0 {
+		return -1, errno
+	}
+	return int(fd), nil
 }
 
 // TestEveryKindOfFDAnswersAsPread compares both directions, several extents and

@@ -1,78 +1,81 @@
 package engine
 
-import (
-	"syscall"
+import "golang.org/x/sys/unix"
 
-	"golang.org/x/sys/unix"
-)
+// A ring is given only files that hold bytes in a row: regular files of file
+// systems that store, and block devices. There it gives the answer that pread
+// and pwrite give. Elsewhere it may not: it consumes streams, which positioned
+// calls refuse with ESPIPE; and where it finds a file that can be polled, as
+// those of pidfds and message queues, which fstat calls regular, it waits for
+// it, perhaps for ever, where pread answers at once. FUSE stores, but without
+// its page cache a ring asks after a short answer for the same bytes again and
+// counts them twice (seen on 6.18).
+//
+// A lane asks about each fd once in a batch, since it may be another file in
+// the next one: two system calls, some 0.3 µs, for each fd in each batch and
+// participant (a network file system may ask its server).
 
-// Positioned calls refuse streams (pipes, sockets, terminals) with ESPIPE. A
-// ring does not: it would consume the stream, and might wait for it for ever.
-// So a lane asks about each fd once in a batch before it gives the fd to its
-// ring. The question is a preadv or pwritev of no segments: the kernel looks
-// whether the file allows positioned transfers in that direction, exactly as
-// in pread and pwrite, and does not call the file itself (fs/read_write.c,
-// do_preadv). lseek and fstat would answer other questions: some files of /proc
-// cannot seek and yet take pread, others take pread and refuse pwrite. The cost
-// is two system calls, some 0.2 µs, for each fd in each batch and participant.
-
-// verdict is what is known about an fd.
-type verdict uint8
-
-const (
-	unsure   verdict = iota // only pread and pwrite know
-	seekable                // a ring gives the answer that pread gives
-	stream                  // ESPIPE
-)
-
-// fdCache holds the verdicts of one batch. An fd may be another file in the
-// next one.
+// fdCache holds the answers of one batch.
 type fdCache struct {
+	stat  unix.Stat_t
 	fs    unix.Statfs_t
-	call  uintptr // number of the system call that asks
 	round uint32
 	known [64]knownFD // by fd, modulo; a collision costs one more question
 }
 
 type knownFD struct {
-	fd    int32
-	round uint32
-	verdict
+	fd     int32
+	round  uint32
+	inARow bool
 }
 
 // forget begins a new batch.
-func (c *fdCache) forget(k Kind) {
-	c.call = unix.SYS_PREADV
-	if k == Write {
-		c.call = unix.SYS_PWRITEV
-	}
+func (c *fdCache) forget() {
 	if c.round++; c.round == 0 {
 		c.known, c.round = [64]knownFD{}, 1
 	}
 }
 
-func (c *fdCache) ask(fd int32) verdict {
+// inARow reports whether fd is a file that holds bytes in a row.
+func (c *fdCache) inARow(fd int32) bool {
 	k := &c.known[uint32(fd)%64]
 	if k.round != c.round || k.fd != fd {
 		*k = knownFD{fd, c.round, c.inquire(fd)}
 	}
-	return k.verdict
+	return k.inARow
 }
 
-func (c *fdCache) inquire(fd int32) verdict {
-	switch _, _, errno := unix.Syscall6(c.call, uintptr(fd), 0, 0, 0, 0, 0); errno {
-	case 0:
-		// FUSE without its page cache: after a short answer the ring asks for
-		// the same bytes again and counts them twice (seen on 6.18).
-		if unix.Fstatfs(int(fd), &c.fs) != nil || c.fs.Type == unix.FUSE_SUPER_MAGIC {
-			return unsure
-		}
-		return seekable
-	case syscall.EBADF, syscall.EINVAL: // EBADF: also a file open the other way only; EINVAL: it has no such operation
-		return seekable
-	case syscall.ESPIPE:
-		return stream
-	default:
-		return unsure
+func (c *fdCache) inquire(fd int32) bool {
+	if unix.Fstat(int(fd), &c.stat) != nil {
+		return false
 	}
+	switch c.stat.Mode & unix.S_IFMT {
+	case unix.S_IFBLK:
+		return true
+	case unix.S_IFREG:
+		return unix.Fstatfs(int(fd), &c.fs) == nil && stores(uint32(c.fs.Type))
+	}
+	return false
+}
+
+// stores reports whether the file system of that magic number (statfs(2),
+// linux/magic.h, or its own source) is one of those known to store. Kernel
+// interfaces that look like file systems are too many to list instead.
+func stores(magic uint32) bool {
+	switch magic {
+	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC,
+		unix.TMPFS_MAGIC, unix.RAMFS_MAGIC, unix.HUGETLBFS_MAGIC, unix.OVERLAYFS_SUPER_MAGIC,
+		unix.NFS_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC, unix.CEPH_SUPER_MAGIC, unix.V9FS_MAGIC,
+		unix.SQUASHFS_MAGIC, unix.EROFS_SUPER_MAGIC_V1, unix.ISOFS_SUPER_MAGIC, unix.UDF_SUPER_MAGIC,
+		unix.MSDOS_SUPER_MAGIC, unix.EXFAT_SUPER_MAGIC, unix.NILFS_SUPER_MAGIC, unix.OCFS2_SUPER_MAGIC,
+		0x3153464a, // JFS
+		0x01161970, // GFS2
+		0x2fc12fc1, // ZFS
+		0xca451a4e, // bcachefs
+		0x0bd00bd0, // Lustre
+		0x47504653, // GPFS
+		0x19830326: // BeeGFS
+		return true
+	}
+	return false
 }

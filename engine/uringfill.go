@@ -52,19 +52,16 @@ func (l *uringLane) begin(at uint64) {
 		op.settle(start, n, 0)
 		return
 	}
-	switch l.fds.ask(op.FD) {
-	case seekable:
-		i := l.free
-		s := &l.slots[i]
-		l.free = s.next
-		l.used++
-		*s = slot{at: at, busy: true}
-		l.issue(i)
-	case stream:
-		op.settle(start, n, -int64(syscall.ESPIPE))
-	default:
+	if !l.fds.inARow(op.FD) {
 		op.settle(start, n, l.plainly(op, start, n))
+		return
 	}
+	i := l.free
+	s := &l.slots[i]
+	l.free = s.next
+	l.used++
+	*s = slot{at: at, busy: true}
+	l.issue(i)
 }
 
 // issue queues what is left of the unit in slot i, at most one chunk of it.

@@ -141,7 +141,7 @@ func (l *uringLane) run(b *Batch) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	l.b, l.todo = b, claim{}
-	l.fds.forget(b.Kind)
+	l.fds.forget()
 	var errno syscall.Errno
 	whole := l.guard(func() { errno = l.pump() })
 	if !whole || errno != 0 {

@@ -46,13 +46,14 @@ func (t *uringTransport) try() error {
 }
 
 // trialFile opens a file that every process has and reads its first byte the
-// plain way. The running program is preferred: its pages are in memory and its
-// file system is a usual one, so that no kernel thread is needed to read it.
+// plain way. The running program is preferred: its pages are in memory, so that
+// no kernel thread is needed to read it. Where its file system is none that
+// rings are given (FUSE), it is a file in memory.
 func trialFile() (fd int, first byte, err error) {
 	var got [1]byte
 	fd, err = unix.Open("/proc/self/exe", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err == nil {
-		if n, _ := unix.Pread(fd, got[:], 0); n == 1 {
+		if n, _ := unix.Pread(fd, got[:], 0); n == 1 && new(fdCache).inquire(int32(fd)) {
 			return fd, got[0], nil
 		}
 		_ = unix.Close(fd)
