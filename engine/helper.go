@@ -1,10 +1,6 @@
 package engine
 
-import (
-	"fmt"
-	"runtime"
-	"runtime/debug"
-)
+import "runtime"
 
 // startHelpersLocked starts the helper threads, all of them, once.
 func (m *machine) startHelpersLocked() {
@@ -131,7 +127,7 @@ func (m *machine) leave(b *Batch, stays bool) {
 // done. The queue stands still meanwhile, since b still counts as running.
 func (m *machine) complete(b *Batch, stays bool) {
 	if b.Done != nil {
-		m.contain("the Done callback", func() { b.Done(b) })
+		guard(m.notice, "in the Done callback", func() { b.Done(b) })
 	}
 	q := &m.queue
 	var w wakes
@@ -156,18 +152,8 @@ func (m *machine) complete(b *Batch, stays bool) {
 func (m *machine) countLocked(by int32) {
 	n := m.queue.inFlight.Add(by)
 	if m.count != nil {
-		m.contain("the OnAsync callback", func() { m.count(int(n)) })
+		guard(m.notice, "in the OnAsync callback", func() { m.count(int(n)) })
 	}
-}
-
-// contain keeps a panic of the engine's owner from ending the process.
-func (m *machine) contain(where string, call func()) {
-	defer func() {
-		if reason := recover(); reason != nil {
-			m.notice(fmt.Sprintf("panic in %s: %v\n%s", where, reason, debug.Stack()))
-		}
-	}()
-	call()
 }
 
 // notice tells the engine's owner what went wrong.

@@ -1,11 +1,5 @@
 package engine
 
-import (
-	"fmt"
-	"runtime/debug"
-	"syscall"
-)
-
 // syncTransport makes lanes of plain system calls. They keep no state, so all
 // threads use one.
 type syncTransport struct{ lane *syncLane }
@@ -40,26 +34,16 @@ func (l *syncLane) run(b *Batch) {
 // perform does the units of c in order. A panic below (ours or the IO's) ends
 // the claim: its unfinished units get -EIO.
 func (l *syncLane) perform(b *Batch, c claim) {
-	at, returned := c.from, false
-	defer func() {
-		if returned {
-			return
+	if !guard(l.notice, "during a transfer", func() {
+		for ; c.from < c.to; c.from = b.after(c.from) {
+			op := &b.Ops[c.from>>32]
+			start, n := op.extent(uint32(c.from))
+			if op.stopped(start) {
+				continue
+			}
+			op.settle(start, n, transfer(l.io, b.Kind, op.FD, op.Addr+HostAddr(start), n, op.Off+int64(start)))
 		}
-		reason := recover()
-		for ; at < c.to; at = b.after(at) {
-			op := &b.Ops[at>>32]
-			start, n := op.extent(uint32(at))
-			op.settle(start, n, -int64(syscall.EIO))
-		}
-		l.notice(fmt.Sprintf("panic during a transfer: %v\n%s", reason, debug.Stack()))
-	}()
-	for ; at < c.to; at = b.after(at) {
-		op := &b.Ops[at>>32]
-		start, n := op.extent(uint32(at))
-		if op.stopped(start) {
-			continue
-		}
-		op.settle(start, n, transfer(l.io, b.Kind, op.FD, op.Addr+HostAddr(start), n, op.Off+int64(start)))
+	}) {
+		b.fail(c)
 	}
-	returned = true
 }

@@ -2,21 +2,12 @@ package engine
 
 import (
 	"fmt"
-	"runtime/debug"
 	"syscall"
 )
 
-// guard calls part and contains a panic in it. True: there was none.
+// guard contains a panic in part. True: there was none.
 func (l *uringLane) guard(part func()) (whole bool) {
-	defer func() {
-		if whole {
-			return
-		}
-		reason := recover()
-		l.t.notice(fmt.Sprintf("panic during a transfer on a ring: %v\n%s", reason, debug.Stack()))
-	}()
-	part()
-	return true
+	return guard(l.t.notice, "during a transfer on a ring", part)
 }
 
 // breakDown ends the part of this lane's ring in the batch, and the ring. The
@@ -123,9 +114,6 @@ func (l *uringLane) giveUp(answers []int32) {
 		}
 		l.settle(uint32(i), prefix(s.moved, r))
 	}
-	for ; l.todo.from < l.todo.to; l.todo.from = min(l.b.after(l.todo.from), l.todo.to) {
-		op := &l.b.Ops[l.todo.from>>32]
-		start, n := op.extent(uint32(l.todo.from))
-		op.settle(start, n, -int64(syscall.EIO))
-	}
+	l.b.fail(l.todo)
+	l.todo = claim{}
 }
