@@ -7,7 +7,7 @@ n=${PHX_SOAK:-1}
 echo "== engine and core, race detector, on 1, 2 and 8 processors"
 for p in 1 2 8; do GOMAXPROCS=$p go test -race -count=$((5 * n)) ./engine/... ./core/...; done
 echo "== the emulator end to end; 100,000 random requests in three ways"
-go test -tags emulator ./test/emulator
+go test -count=$((5 * n)) ./test/emulator
 PHX_THREEWAY=$((100000 * n)) go test -timeout 60m ./test/threeway
 echo "== the suites under container filters; arm64 under qemu-user, where the tools are"
 python3 test/process/containers.py

@@ -1,4 +1,4 @@
-//go:build emulator
+//go:build !race
 
 package emulator
 

@@ -1,4 +1,4 @@
-//go:build emulator
+//go:build !race
 
 package emulator
 
@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,6 +28,7 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
+	defaultSignals()
 	var err error
 	bin, err = os.MkdirTemp("", "phx-test-")
 	if err == nil {
@@ -56,6 +58,16 @@ func run(m *testing.M) int {
 		}
 	}
 	return m.Run()
+}
+
+// defaultSignals lets programs have the signals that a background job ignores:
+// exec hands on what is ignored, and resets what is caught.
+func defaultSignals() {
+	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM} {
+		if signal.Ignored(sig) {
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
+	}
 }
 
 func compile(compiler, standard, source, name string, more ...string) error {

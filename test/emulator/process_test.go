@@ -1,4 +1,4 @@
-//go:build emulator
+//go:build !race
 
 package emulator
 
@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // phxless is a program without phx around it.
@@ -113,6 +114,8 @@ func running(t *testing.T, cmd *exec.Cmd) (finish func() (string, outcome)) {
 		t.Fatalf("first line %q, %v\n%s", line, err, &stderr)
 	}
 	return func() (string, outcome) {
+		late := time.AfterFunc(limit, func() { _ = cmd.Process.Kill() })
+		defer late.Stop()
 		rest, _ := io.ReadAll(lines)
 		return string(rest), finishOf(t, cmd, &stderr)
 	}
