@@ -2,13 +2,13 @@ package emulator
 
 import (
 	"errors"
-	"sync/atomic"
+	"runtime"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// Layouts of linux/seccomp.h, kernel 5.9. The stage checks their sizes against
+// Layouts of linux/seccomp.h, kernel 5.14. The stage checks their sizes against
 // the running kernel's.
 type (
 	notification struct {
@@ -45,8 +45,8 @@ const (
 // listener is the supervisor's end of the filter. The descriptor is its own.
 // Its methods may be called from any goroutine; none waits but recv.
 type listener struct {
-	fd      int
-	twoStep atomic.Bool // the kernel (5.9 to 5.13) cannot add a descriptor and answer at once
+	fd       int
+	killable bool // only death takes a call back that was received (Linux 5.19)
 }
 
 // receive returns the next notification, or nil if there is none after all:
@@ -81,26 +81,35 @@ func (l *listener) proceed(id uint64) bool {
 func (l *listener) waits(id uint64) bool { return l.valid(&id) == 0 }
 
 // install ends a call with a new descriptor, which refers to the same open
-// file as the borrowed fd.
+// file as the borrowed fd. If it fails the thread has got none.
 func (l *listener) install(id uint64, fd int, closeOnExec bool) (int, syscall.Errno) {
 	a := addfd{id: id, srcfd: uint32(fd)}
 	if closeOnExec {
 		a.newflags = unix.O_CLOEXEC
 	}
-	if !l.twoStep.Load() {
-		a.flags = unix.SECCOMP_ADDFD_FLAG_SEND
+	if l.killable {
+		// Nothing comes between the two steps, and each can be made again.
 		got, errno := l.add(&a)
-		if errno != unix.EINVAL {
-			return got, errno
+		if errno == 0 && !l.reply(id, int64(got), 0) {
+			errno = unix.ESRCH
 		}
-		l.twoStep.Store(true)
-		a.flags = 0
+		return got, errno
 	}
-	got, errno := l.add(&a)
-	if errno == 0 && !l.reply(id, int64(got), 0) {
-		errno = unix.ENOENT
+	// A signal may take the call back between two steps: it is one. When the
+	// supervisor is interrupted in it, the kernel has noted the answer and drops
+	// the descriptor: open would return 0. So it is not interrupted.
+	a.flags = unix.SECCOMP_ADDFD_FLAG_SEND
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var every, before unix.Sigset_t
+	for i := range every.Val {
+		every.Val[i] = ^every.Val[i]
 	}
-	return got, errno
+	if err := unix.PthreadSigmask(unix.SIG_SETMASK, &every, &before); err != nil {
+		return -1, errnoOf(err)
+	}
+	defer func() { _ = unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil) }()
+	return l.add(&a)
 }
 
 // replace puts the open file of the borrowed fd at number at in the thread's
@@ -114,10 +123,10 @@ func (l *listener) replace(id uint64, at, fd int, closeOnExec bool) syscall.Errn
 	return errno
 }
 
-// probe checks that the kernel can add descriptors: of a notification that
-// does not exist it says ENOENT then, and EINVAL before 5.9.
+// probe checks that the kernel can add descriptors and answer at once: of a
+// notification that does not exist it says ENOENT then, and EINVAL before 5.14.
 func (l *listener) probe() error {
-	_, errno := l.add(&addfd{id: ^uint64(0), srcfd: uint32(l.fd)})
+	_, errno := l.add(&addfd{id: ^uint64(0), srcfd: uint32(l.fd), flags: unix.SECCOMP_ADDFD_FLAG_SEND})
 	if errors.Is(errno, unix.ENOENT) {
 		return nil
 	}

@@ -18,23 +18,33 @@ func ioctl(fd int, request uintptr, arg unsafe.Pointer) (int, syscall.Errno) {
 	return int(r), errno
 }
 
+// ioctlAgain is for requests that a signal, the Go runtime's own among them,
+// ends with EINTR before they have done anything.
+func ioctlAgain(fd int, request uintptr, arg unsafe.Pointer) (int, syscall.Errno) {
+	for {
+		if r, errno := ioctl(fd, request, arg); errno != unix.EINTR {
+			return r, errno
+		}
+	}
+}
+
 func (l *listener) recv(n *notification) syscall.Errno {
 	_, errno := ioctl(l.fd, unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(n))
 	return errno
 }
 
 func (l *listener) send(r *response) syscall.Errno {
-	_, errno := ioctl(l.fd, unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(r))
+	_, errno := ioctlAgain(l.fd, unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(r))
 	return errno
 }
 
 func (l *listener) valid(id *uint64) syscall.Errno {
-	_, errno := ioctl(l.fd, ioctlIDValid, unsafe.Pointer(id))
+	_, errno := ioctlAgain(l.fd, ioctlIDValid, unsafe.Pointer(id))
 	return errno
 }
 
 func (l *listener) add(a *addfd) (int, syscall.Errno) {
-	return ioctl(l.fd, ioctlAddFD, unsafe.Pointer(a))
+	return ioctlAgain(l.fd, ioctlAddFD, unsafe.Pointer(a))
 }
 
 // wakeHere asks the kernel (6.6) to wake the supervisor on the caller's CPU,

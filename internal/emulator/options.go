@@ -24,7 +24,7 @@ type Options struct {
 	Env       []string  // of the program
 	Stderr    io.Writer // lines of the emulator; the program has the process's own 0, 1, 2
 
-	old bool // tests: do as on Linux 5.9, without what came later
+	old bool // tests: do as on Linux 5.14, without what came later
 }
 
 // Result is how it went.

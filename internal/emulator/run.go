@@ -63,7 +63,6 @@ func Run(o Options) (Result, error) {
 		<-children.all
 		return Result{}, err
 	}
-	s.listener.twoStep.Store(o.old)
 	status, err := s.attend(stage, children, signals)
 	result := Result{Status: status, Wrong: report.summary()}
 	return result, err

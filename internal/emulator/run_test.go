@@ -15,7 +15,7 @@ import (
 )
 
 // asOld in the environment makes the test binary run its arguments in the
-// emulator, as on Linux 5.9, and fail if a goroutine is left.
+// emulator, as on Linux 5.14, and fail if a goroutine is left.
 const asOld = "PHX_TEST_RUN_AS_OLD"
 
 func TestMain(m *testing.M) {
@@ -54,6 +54,7 @@ func TestOldKernels(t *testing.T) {
 	dir := t.TempDir()
 	for source, cases := range map[string][]string{
 		"threads": {"at_the_same_time", "with_signals", "failing_mmaps_do_not_hold_others_up", "exit_with_requests_pending"},
+		"storm":   {"opens_in_a_storm"},
 		"release": {"unmap_then_munmap", "exit_pinned", "unmap_twice", "revoked_by_command"},
 	} {
 		program := filepath.Join(dir, source)

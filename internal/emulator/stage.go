@@ -49,15 +49,17 @@ func becomeProgram(socket int, old bool, path string, args []string) *Error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return unable("set no_new_privs: %w", err)
 	}
-	fd, errno := newListener(filter(), !old)
-	if errno == unix.EINVAL {
-		fd, errno = newListener(filter(), false)
+	killable := !old
+	fd, errno := newListener(filter(), killable)
+	if errno == unix.EINVAL && killable {
+		killable = false
+		fd, errno = newListener(filter(), killable)
 	}
 	if errno != 0 {
 		return refused(errno)
 	}
 	word := []byte(greeting)
-	message := []byte("0 " + strconv.FormatUint(addressOf(word), 10))
+	message := fmt.Appendf(nil, "0 %d %t", addressOf(word), killable)
 	if err := unix.Sendmsg(socket, message, unix.UnixRights(fd), nil, 0); err != nil {
 		return failed(fmt.Errorf("send the listener: %w", err))
 	}
@@ -94,7 +96,7 @@ func refused(errno syscall.Errno) *Error {
 	case unix.ENOSYS:
 		why = "the kernel is built without seccomp, or the container hides it"
 	case unix.EINVAL, unix.EOPNOTSUPP:
-		why = "the kernel has no seccomp user notification (it came with Linux 5.0; 5.9 is needed)"
+		why = "the kernel has no seccomp user notification (it came with Linux 5.0; 5.14 is needed)"
 	case unix.EPERM, unix.EACCES:
 		why = "a filter or policy of this container forbids it"
 	}

@@ -65,10 +65,10 @@ func (g *stage) listener() (*listener, error) {
 
 func (g *stage) check(l *listener, text string) error {
 	if err := l.probe(); err != nil {
-		return unable("the kernel cannot give descriptors to a watched program (Linux 5.9 can): %w", err)
+		return unable("the kernel cannot give descriptors to a watched program (Linux 5.14 can): %w", err)
 	}
-	addr, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
+	var addr uint64
+	if _, err := fmt.Sscan(text, &addr, &l.killable); err != nil {
 		return failed(fmt.Errorf("the program's process said %q: %w", text, err))
 	}
 	word := make([]byte, len(greeting))

@@ -75,6 +75,8 @@ var cases = []struct {
 	{"threads", "with_signals", "", nil},
 	{"threads", "failing_mmaps_do_not_hold_others_up", "", nil},
 	{"threads", "exit_with_requests_pending", "--inject map:0:0:-1:100ms", nil},
+	{"storm", "opens_in_a_storm", "", nil},
+	{"storm", "registrations_in_a_storm", "", nil},
 }
 
 func TestPrograms(t *testing.T) {
@@ -103,7 +105,7 @@ func TestTableIsComplete(t *testing.T) {
 	for _, c := range cases {
 		listed[c.program+"/"+c.name] = true
 	}
-	for _, p := range []string{"nodes", "map", "release", "threads"} {
+	for _, p := range []string{"nodes", "map", "release", "threads", "storm"} {
 		for _, name := range strings.Fields(start(t, phxless(p)).stdout) {
 			if !listed[p+"/"+name] {
 				t.Errorf("no test runs %s/%s", p, name)
