@@ -46,9 +46,10 @@ func go_start(s *C.struct_phx_state, e *C.struct_phx_env) (eno C.int) {
 		NewEngine: func() engine.Engine {
 			return newEngine(s, log, C.GoString(&e.io_engine[0]), int(e.workers), int(e.queue_depth))
 		},
-		IO:     injectedIO(),
-		Ledger: pins,
-		Log:    log,
+		IO:           injectedIO(),
+		Ledger:       pins,
+		Log:          log,
+		CollectorOff: true, // start.c
 	})
 	process.lib.Adopt(pins.heritage())
 	stack.SpareThreads(C.PHX_SPARE_THREADS)

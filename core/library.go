@@ -26,6 +26,9 @@ type Config struct {
 	Ledger Ledger
 	// Log takes events; nil: nobody listens.
 	Log Logger
+	// CollectorOff: the garbage collector should never run, and one event
+	// tells if it does.
+	CollectorOff bool
 }
 
 // Library is the whole library of one process. Its methods may be called from
@@ -41,6 +44,7 @@ type Library struct {
 	log       Logger    // nil: silent
 	io        engine.IO // of single transfers
 	errs      errorTable
+	valve     *valve              // nil: the collector may run
 	leaveDone func(*engine.Batch) // asyncDone, made once
 
 	devices [Devices]device
@@ -68,6 +72,9 @@ func New(c Config) *Library {
 		l.io = engine.Kernel()
 	}
 	l.errs.fill()
+	if c.CollectorOff {
+		l.valve = newValve()
+	}
 	l.life, _ = c.Connector.(connectors.Liveness)
 	if l.devDir == "" {
 		l.devDir = "/dev"

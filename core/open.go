@@ -10,6 +10,7 @@ func (l *Library) Open(id int) error {
 	if bad != nil {
 		return bad
 	}
+	l.watchValve(callOpen, id)
 	d.mu.Lock()
 	for d.state == deviceOpening {
 		d.changed.Wait()

@@ -22,6 +22,7 @@ func (l *Library) Register(id int, addr DevAddr, n uint64) (HostAddr, error) {
 	if bad := l.checkRange(addr, n); bad != nil {
 		return 0, bad
 	}
+	l.watchValve(callRegmem, id)
 	if bad := d.begin(); bad != nil {
 		return 0, bad
 	}
