@@ -14,6 +14,8 @@ GO      ?= go
 CC      ?= gcc
 
 B       := build
+# A folder on the disk that is measured.
+BENCH_DATA ?= /var/tmp
 TOP     := $(CURDIR)
 VERSION := $(shell sed -n 's/^const Version = "\(.*\)"/\1/p' internal/version/version.go)
 SOURCES := go.mod go.sum $(shell find cabi core engine connectors internal cmd -name '*.go' -o -name '*.[ch]' -o -name '*.s' -o -name '*.map' -o -name '*.ld') $(wildcard include/*.h)
@@ -70,7 +72,16 @@ check-containers: build $(B)/test-c ## the C and Python suites under container s
 soak: build ## the long campaigns: races, repeats, many rounds
 	test/soak.sh
 
-bench: build ## Go benchmarks of the engine, the range table and registration
+bench: deps bench-tools ## measure against the yardsticks: table, bench/RESULTS.md, plots (FILTER=cell)
+	bench/compare --data $(BENCH_DATA) --save $(B)/bench/result.json $(FILTER)
+	@[ -n "$(FILTER)" ] || $(PYTHON) bench/render.py $(B)/bench/result.json
+
+bench-carry: deps bench-tools ## build/carry: what measuring on another machine needs
+	rm -rf $(B)/carry && mkdir -p $(B)/carry
+	cp bench/compare bench/*.py $(B)/bench/*.so $(B)/bench/phx $(B)/bench/phx_bench $(B)/carry/
+	cp bench/carry.sh $(B)/carry/run.sh
+
+bench-go: build ## Go benchmarks of the engine, the range table and registration
 	$(GO) test -run '^$$' -bench . -benchmem ./engine ./core
 
 asan: deps ## the C suite against an AddressSanitizer build
@@ -108,6 +119,10 @@ $(B)/inject.map: cabi/phoenix.map
 $(B)/phx: $(SOURCES)
 	CGO_ENABLED=0 $(GO) build -trimpath -o $@ ./cmd/phx
 
+bench-tools: build
+	$(MAKE) -C bench OUT=$(TOP)/$(B)/bench
+	@cp $(B)/libphoenix.so $(B)/phx $(B)/bench/
+
 inject: ## build/inject/libphoenix.so, which tests can tell to panic
 	@$(MAKE) --no-print-directory B=$(B)/inject INJECT=1 PHXFS_VENDOR=$(PHXFS_VENDOR) vendor-name $(B)/inject/libphoenix.so
 
@@ -115,4 +130,4 @@ $(B)/test-c: $(B)/libphoenix.so inject FORCE
 	$(MAKE) -C test/c LIB=$(TOP)/$(B)/libphoenix.so OUT=$(TOP)/$@
 
 FORCE:
-.PHONY: inject help build demo test check check-c check-py check-containers soak bench install uninstall asan deps clean toolchain vendor-name FORCE
+.PHONY: inject help build demo test check check-c check-py check-containers soak bench bench-tools bench-carry bench-go install uninstall asan deps clean toolchain vendor-name FORCE

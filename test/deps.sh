@@ -2,7 +2,7 @@
 # deps.sh: the system packages that building and testing need. Installs what is
 # missing only as root on an apt system; elsewhere prints the one command. It
 # never calls sudo. What only some tests need is named as optional: without it
-# those tests are skipped, and say so.
+# those tests are skipped, and say so; make bench needs liburing.
 set -euo pipefail
 need=() optional=()
 have() { command -v "$1" >/dev/null 2>&1; }
@@ -11,6 +11,7 @@ have make || need+=(make)
 have readelf || need+=(binutils)
 have python3 || need+=(python3)
 have git || need+=(git)
+echo '#include <liburing.h>' | gcc -fsyntax-only -x c - 2>/dev/null || optional+=(liburing-dev)
 have clang && have clang++ || optional+=(clang)
 all=("${need[@]}" "${optional[@]}")
 [ ${#all[@]} -eq 0 ] && exit 0

@@ -25,5 +25,7 @@ void mode_regmem(const struct options *o, const struct api *a) {
   }
   samples_end(&s);
   report(o, a, &s, (double)s.n);
-  a->close(0);
+  for (int i = 0; i < o->live; i++)
+    if (a->deregmem(0, p + (size_t)(i < o->live / 2 ? i : i + 1) * UNIT, UNIT)) fail("deregister number %d: %m", i);
+  if (a->close(0)) fail("close: %m");
 }

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""render.py RESULT.json...: from what `compare --save` wrote, one section of
+RESULTS.md for each machine (an earlier one of the same machine is replaced,
+what others wrote in the file stays) and its plots in plots/."""
+import json
+import os
+import re
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+sys.dont_write_bytecode = True
+import plots  # noqa: E402
+import table  # noqa: E402
+
+RESULTS = os.path.join(HERE, "RESULTS.md")
+
+
+def machine(result):
+    """The library's first line says where it ran."""
+    return result["cells"][0]["lines"]["ours"][0]
+
+
+def key(result):
+    return f"{machine(result)['cpus']}-cpus"
+
+
+def engines(result):
+    return sorted({line["engine"] for e in result["cells"] for line in e["lines"]["ours"]})
+
+
+def section(result, pictures):
+    m = machine(result)
+    yield f"## {m['cpus']} CPUs, {m['machine']}, Linux {m['kernel']}\n"
+    yield f"{result['date']}, `{result['command']}`, {result['seconds']} s. Engines: {', '.join(engines(result))}.\n"
+    yield table.honest(result) + "\n" if result["honesty"] else ""
+    for line in table.load_lines(result):
+        yield f"- {line}"
+    bad = table.missed(result)
+    yield "\n### What misses its floor\n"
+    yield "\n".join(f"- {b}" for b in bad) if bad else "Nothing."
+    if result["skipped"]:
+        yield "\nNot measured: " + "; ".join(result["skipped"]) + "."
+    yield "\n### Table"
+    yield from table.markdown(result)
+    if pictures:
+        yield "\n### Plots\n"
+        for path, what in pictures:
+            yield f"![{what}](plots/{os.path.basename(path)})"
+
+
+def put(name, body):
+    begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
+    with open(RESULTS) as f:
+        text = f.read()
+    block = f"{begin}\n{body.strip()}\n{end}"
+    old = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.S)
+    text = old.sub(lambda _: block, text) if old.search(text) else text.rstrip() + "\n\n" + block + "\n"
+    with open(RESULTS, "w") as f:
+        f.write(text)
+
+
+def main():
+    for path in sys.argv[1:]:
+        with open(path) as f:
+            result = json.load(f)
+        if not result["cells"]:
+            print(f"{path}: nothing was measured", file=sys.stderr)
+            continue
+        name = key(result)
+        pictures = plots.draw(table.rows(result), os.path.join(HERE, "plots"), name)
+        put(name, "\n".join(section(result, pictures)))
+        print(f"bench/RESULTS.md: section {name}, {len(pictures)} plots")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
