@@ -28,15 +28,24 @@
  *             address space) or -EAGAIN (no threads), both retryable, and
  *             pointer calls NULL with that errno.
  * Threads     Every function may be called from any thread at any time.
- * Signals     No function is async-signal-safe. No signal ends a call early:
+ * Signals     No function is async-signal-safe, but for phxfs_read and
+ *             phxfs_write on a CPU buffer. No signal ends a call early:
  *             interrupted transfers go on.
- * fork        A child forked before the parent's first call works like any
- *             process. In a child forked later phxfs_read and phxfs_write on a
- *             CPU buffer work; every call that needs the runtime returns
- *             -ENOSYS at once, pointer calls NULL with errno ENOSYS.
+ * fork        A child works like any process, whether the parent had used the
+ *             library or not; its first call starts a runtime of its own and
+ *             reads the environment again. Devices that the parent has open
+ *             count as open there; registrations of the parent are borrowed:
+ *             I/O works, phxfs_deregmem and phxfs_close drop them without
+ *             touching the parent's. Batch handles of the parent: -EINVAL.
+ *             Children made by _Fork or a raw clone, and every forked child
+ *             where the runtime cannot be reset (docs/fork.md), get -ENOSYS
+ *             from each call that needs the runtime, pointer calls NULL with
+ *             errno ENOSYS; phxfs_read and phxfs_write on a CPU buffer work.
+ *             A child of vfork must not call.
  * Exit        Once exit() has begun its work on the library, calls return
- *             -ESHUTDOWN, pointer calls NULL with errno ESHUTDOWN.
- *             Accepted asynchronous batches are finished first.
+ *             -ESHUTDOWN, pointer calls NULL with errno ESHUTDOWN. Accepted
+ *             asynchronous batches and calls inside are finished first, within
+ *             30 s (docs/lifetimes.md).
  * File fds    Borrowed, never closed or kept: until the call returns, or until
  *             wait or destroy returns for an asynchronous batch.
  */
@@ -136,7 +145,7 @@ int phxfs_close(int device_id);
  * Tells the alignment, in bytes, of registrations.
  *
  * Returns     65536 for NVIDIA and host; a power of two for any vendor. Where
- *             the runtime cannot start: 65536, with errno set.
+ *             other calls are refused (Start, fork, Exit): 65536, errno set.
  * Blocking    No.
  */
 uint64_t phxfs_get_page_size(void);
@@ -336,7 +345,8 @@ int phxfs_batch_destroy(phxfs_batch_t *handle);
  *
  * Returns     "io_uring" or "sync". The choice is made at the first call that
  *             needs an engine, this one included, and stays for the life of the
- *             process. NULL only if the runtime cannot start (errno).
+ *             process. NULL where other calls are refused (Start, fork, Exit):
+ *             ENOMEM, EAGAIN, ENOSYS, ESHUTDOWN.
  * Lifetime    A constant string; do not free.
  * Blocking    For the first choice only.
  */
