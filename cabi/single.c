@@ -44,12 +44,28 @@ static size_t transfer(int write, int fd, char *p, size_t n, off_t off, int *err
   return done;
 }
 
+#define CALL(write) ((write) ? "phxfs_write" : "phxfs_read")
+
+/* The line of a call in a signal handler that has interrupted another call,
+ * which may be in Go: Go cannot be entered a second time there. */
+static void tell_plainly(struct phx_state *s, int level, int write, int fd, int device_id, const char *at,
+                         ssize_t nbyte, off_t f_offset, int err) {
+  phx_log(s, level, "call=%s device=%d address=0x%llx length=%lld offset=%lld fd=%d%s%s reason=\"%s, in a signal handler\"",
+          CALL(write), device_id, (unsigned long long)(uintptr_t)at, (long long)nbyte, (long long)f_offset, fd,
+          err ? " errno=" : "", err ? phx_errno_name(err) : "", level == PHX_LOG_ERROR ? "failed" : "fell short");
+}
+
 /* Has Go write the line: it explains EINVAL under O_DIRECT. Nobody listening,
  * Go is not entered, nor started. */
 static void tell(struct phx_state *s, int level, int write, int fd, int device_id, void *buf,
                  off_t buf_offset, ssize_t nbyte, off_t f_offset, size_t moved, int err) {
   struct phx_call c;
-  if (phx_log_level(s) < level || phx_enter(&c, write ? "phxfs_write" : "phxfs_read")) return;
+  if (phx_log_level(s) < level) return;
+  if (phx_own_calls(s) > 1) {
+    tell_plainly(s, level, write, fd, device_id, (char *)buf + buf_offset, nbyte, f_offset, err);
+    return;
+  }
+  if (phx_enter(&c, CALL(write))) return;
   go_single_short(write, fd, device_id, (uintptr_t)buf, buf_offset, nbyte, f_offset, moved, err);
   phx_leave(&c);
 }
