@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"libphoenix/engine"
+	"libphoenix/internal/need"
 )
 
 func TestEachFailingRequestOfABatchIsOneEvent(t *testing.T) {
@@ -151,7 +152,7 @@ func directFile(t *testing.T, n int) *os.File {
 			return f
 		}
 	}
-	t.Skip("no folder here takes O_DIRECT")
+	need.Missing(t, need.ODirect, "no folder takes it")
 	return nil
 }
 
@@ -197,12 +198,12 @@ func TestMisalignedDirectRequestIsExplainedInItsEvent(t *testing.T) {
 	reqs := []Request{{FD: fd, Device: -1, Buf: cpu, BufOffset: 1, Len: 4096}}
 	if failed, err := r.Run(engine.Read, reqs); failed != 1 || err != nil {
 		if failed == 0 {
-			t.Skip("this file system takes misaligned O_DIRECT")
+			need.Missing(t, need.ODirect, "this file system takes what is misaligned")
 		}
 		t.Fatalf("Run = %d, %v", failed, err)
 	}
 	if reqs[0].Result != -int64(syscall.EINVAL) {
-		t.Skipf("this file system answers %d to misaligned O_DIRECT", reqs[0].Result)
+		need.Missing(t, need.ODirect, "this file system answers %d to what is misaligned", reqs[0].Result)
 	}
 	if e := log.at(LevelError); len(e) != 1 || !strings.Contains(e[0].Reason, "address is not a multiple") {
 		t.Fatalf("events %+v", e)

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"libphoenix/engine"
+	"libphoenix/internal/need"
 )
 
 // hotFile is a file in the page cache and memory to read it into, which is not
@@ -119,7 +120,7 @@ func benchDirect(b *testing.B, n, helpers int) {
 	}
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECT|unix.O_CLOEXEC, 0)
 	if err != nil {
-		b.Skipf("no O_DIRECT here: %v", err)
+		need.Missing(b, need.ODirect, "open: %v", err)
 	}
 	defer unix.Close(fd)
 	e := engine.NewSync(engine.Config{Helpers: helpers})

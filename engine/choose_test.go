@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"libphoenix/engine"
+	"libphoenix/internal/need"
 	"libphoenix/internal/uring"
 	"libphoenix/internal/uring/uringtest"
 )
@@ -89,7 +90,7 @@ func TestChooseUnderSeccomp(t *testing.T) {
 		}()
 		<-ended
 		if err != nil {
-			t.Skipf("no seccomp filter here: %v", err)
+			need.Missing(t, need.Seccomp, "%v", err)
 		}
 		if name != "sync" || !strings.Contains(reason, errno.Error()) {
 			t.Errorf("setup gives %v: %s (%s), want sync for that reason", errno, name, reason)

@@ -14,6 +14,7 @@ import (
 
 	"libphoenix/engine"
 	"libphoenix/engine/fault"
+	"libphoenix/internal/need"
 	"libphoenix/internal/uring"
 	"libphoenix/internal/uring/uringtest"
 )
@@ -116,7 +117,7 @@ func TestRealRingFailureIsDrained(t *testing.T) {
 	plain, data := noisy(t, n*size)
 	direct, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", plain), unix.O_RDONLY|unix.O_DIRECT|unix.O_CLOEXEC, 0)
 	if err != nil {
-		t.Skipf("no O_DIRECT here: %v", err)
+		need.Missing(t, need.ODirect, "open: %v", err)
 	}
 	defer unix.Close(direct)
 	fd := int32(direct)
@@ -166,7 +167,7 @@ func TestHelperRingFailureIsContained(t *testing.T) {
 		readBack(t, e, fd, data, 600)
 	}
 	if helperFails.Load() == 0 {
-		t.Skip("no helper entered its ring")
+		need.Pointless(t, "a run in which a helper enters its ring")
 	}
 	if n := notices.Load(); n != 1 {
 		t.Errorf("%d notices, want 1", n)

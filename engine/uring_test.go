@@ -1,13 +1,12 @@
 package engine_test
 
 import (
-	"os"
-	"strings"
 	"syscall"
 	"testing"
 
 	"libphoenix/engine"
 	"libphoenix/engine/enginetest"
+	"libphoenix/internal/need"
 	"libphoenix/internal/uring"
 	"libphoenix/internal/uring/uringtest"
 )
@@ -25,12 +24,7 @@ func newUring(t testing.TB, cfg engine.Config) engine.Engine {
 
 func needUring(t testing.TB, err error) {
 	t.Helper()
-	for word := range strings.SplitSeq(os.Getenv("PHX_REQUIRE"), ",") {
-		if word == "io_uring" || word == "all" {
-			t.Fatalf("PHX_REQUIRE asks for io_uring: %v", err)
-		}
-	}
-	t.Skipf("no io_uring here: %v", err)
+	need.Missing(t, need.IOUring, "%v", err)
 }
 
 // through gives the requests of an emulated ring to io.

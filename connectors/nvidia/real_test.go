@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"libphoenix/internal/dl/dltest"
+	"libphoenix/internal/need"
 )
 
 // realCUDA skips the test on a machine without a CUDA device and returns the
@@ -17,11 +18,11 @@ func realCUDA(t *testing.T, c *Connector) string {
 	t.Helper()
 	d, err := c.driver()
 	if err != nil {
-		t.Skipf("no CUDA here: %v", err)
+		need.Missing(t, need.GPU, "%v", err)
 	}
 	address, err := d.busID(0)
 	if err != nil {
-		t.Skipf("no CUDA device here: %v", err)
+		need.Missing(t, need.GPU, "%v", err)
 	}
 	return address
 }
@@ -54,7 +55,7 @@ func TestRealMemoryThroughItsWholeLife(t *testing.T) {
 	out, err := exec.Command(program).CombinedOutput()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == 77 {
-		t.Skip("no libcuda.so.1, or no CUDA device, on this machine")
+		need.Missing(t, need.GPU, "libcuda.so.1, or a CUDA device")
 	}
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"libphoenix/engine"
+	"libphoenix/internal/need"
 )
 
 func ownErrno(t *testing.T, make_ New) {
@@ -72,7 +73,7 @@ func misaligned(t *testing.T, make_ New) {
 	f := newFile(t, t.TempDir(), noise(7, 64<<10))
 	direct, err := unix.Open(f.path, unix.O_RDONLY|unix.O_DIRECT|unix.O_CLOEXEC, 0)
 	if err != nil {
-		t.Skipf("this file system has no O_DIRECT: %v", err)
+		need.Missing(t, need.ODirect, "open: %v", err)
 	}
 	defer unix.Close(direct)
 	mem := memory(t, 32<<10)
@@ -93,7 +94,7 @@ func misaligned(t *testing.T, make_ New) {
 		}
 	}
 	if want[3].Result != -int64(syscall.EINVAL) {
-		t.Skipf("this file system accepts misaligned O_DIRECT (result %d)", want[3].Result)
+		need.Missing(t, need.ODirect, "this file system accepts what is misaligned (result %d)", want[3].Result)
 	}
 	r.both(func(name string, do func(engine.Kind, []engine.Op)) {
 		got := ops()

@@ -44,8 +44,9 @@ var rooms = []room{
 
 	// Beside the library: what tests share, tools, checks.
 	{"engine/fault", []string{"engine"}, []string{xsys}},
-	{"engine/enginetest", []string{"engine", "engine/fault"}, []string{xsys, "go.uber.org/goleak"}},
-	{"internal/dl/dltest", nil, nil},
+	{"engine/enginetest", []string{"engine", "engine/fault", "internal/need"}, []string{xsys, "go.uber.org/goleak"}},
+	{"internal/dl/dltest", []string{"internal/need"}, nil},
+	{"internal/need", nil, nil},
 	{"internal/uring/uringtest", []string{"internal/uring"}, []string{xsys}},
 	{"internal/archtest", nil, nil},
 	{"internal/emulator", nil, []string{xsys}},
@@ -55,7 +56,7 @@ var rooms = []room{
 }
 
 // beside are the packages that are not part of the shared library.
-var beside = []string{"engine/fault", "engine/enginetest", "internal/dl/dltest", "internal/uring/uringtest", "internal/emulator", "internal/archtest", "cmd/...", "test/...", "examples/..."}
+var beside = []string{"engine/fault", "engine/enginetest", "internal/dl/dltest", "internal/need", "internal/uring/uringtest", "internal/emulator", "internal/archtest", "cmd/...", "test/...", "examples/..."}
 
 // checkImports names each import that no arrow allows.
 func checkImports(rooms []room, pkgs []pkg, standard func(string) bool) (complaints []string) {

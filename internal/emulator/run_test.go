@@ -7,11 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"libphoenix/internal/need"
 )
 
 // asOld in the environment makes the test binary run its arguments in the
@@ -49,7 +50,7 @@ func runAsOld(program []string) int {
 // call is made again: what was done for it must be undone.
 func TestOldKernels(t *testing.T) {
 	if _, err := exec.LookPath("cc"); err != nil {
-		t.Skip("no C compiler (cc)")
+		need.Missing(t, need.Compiler, "cc")
 	}
 	dir := t.TempDir()
 	for source, cases := range map[string][]string{
@@ -80,8 +81,8 @@ func TestOldKernels(t *testing.T) {
 				case "unmap_twice":
 					want, fault = ExitWrong, UnmapTwice.String()
 				}
-				if status == ExitUnable && !required("seccomp") {
-					t.Skip(&stderr)
+				if status == ExitUnable {
+					need.Missing(t, need.Seccomp, "%s", &stderr)
 				}
 				if status != want || !strings.Contains(stderr.String(), fault) {
 					t.Fatalf("status %d, want %d and %q\n%s", status, want, fault, &stderr)
@@ -89,10 +90,4 @@ func TestOldKernels(t *testing.T) {
 			})
 		}
 	}
-}
-
-// required is whether PHX_REQUIRE names the thing.
-func required(thing string) bool {
-	list := strings.Split(os.Getenv("PHX_REQUIRE"), ",")
-	return slices.Contains(list, thing) || slices.Contains(list, "all")
 }

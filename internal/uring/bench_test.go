@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"testing"
 	"unsafe"
+
+	"libphoenix/internal/need"
 )
 
 // BenchmarkRead is the floor: one Enter with n hot reads of 4 KiB.
@@ -28,7 +30,7 @@ func BenchmarkRead(b *testing.B) {
 				defer runtime.UnlockOSThread()
 				r, err := Open(nil, Options{Entries: 256, Owned: owned})
 				if err != nil {
-					b.Skip(err)
+					need.Missing(b, need.IOUring, "%v", err)
 				}
 				defer r.Close()
 				b.ReportAllocs()

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libphoenix/internal/need"
 	"libphoenix/internal/uring"
 	"libphoenix/internal/uring/uringtest"
 )
@@ -24,10 +25,7 @@ func realRing(t *testing.T, o uring.Options) *uring.Ring {
 	t.Cleanup(runtime.UnlockOSThread)
 	r, err := uring.Open(nil, o)
 	if err != nil {
-		if req := os.Getenv("PHX_REQUIRE"); req == "all" || strings.Contains(req, "io_uring") {
-			t.Fatalf("PHX_REQUIRE asks for io_uring: %v", err)
-		}
-		t.Skipf("no io_uring here: %v", err)
+		need.Missing(t, need.IOUring, "%v", err)
 	}
 	t.Cleanup(r.Close)
 	return r
@@ -100,7 +98,7 @@ func TestPartialSubmitLeavesTheRestPending(t *testing.T) {
 	defer runtime.UnlockOSThread()
 	r, err := uring.Open(k, uring.Options{Entries: 8, Owned: true})
 	if err != nil {
-		t.Skip(err)
+		need.Missing(t, need.IOUring, "%v", err)
 	}
 	defer r.Close()
 	for i := range 8 {

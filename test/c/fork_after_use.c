@@ -87,7 +87,7 @@ static void *forks(void *uses) {
   return NULL;
 }
 static void threads_may_fork(void) {
-  if (getenv("T_FORK_THERE")) T_SKIP("kernel", "qemu-user aborts when not the newest thread forks (t_child.c)");
+  if (getenv("T_FORK_THERE")) T_SKIP(NULL, "qemu-user aborts when not the newest thread forks (t_child.c)");
   NEED_RESET();
   for (long uses = 0; uses < 2; uses++) {
     pthread_t t[3];

@@ -16,7 +16,7 @@ static inline void kit_make(void) {
 /* Is a child of this build expected to work? A sanitizer's would need its
  * own runtime put back as well (cabi/image.c). */
 #ifdef __SANITIZE_ADDRESS__
-#define NEED_RESET() T_SKIP("forkreset", "a build with AddressSanitizer is not reset in children")
+#define NEED_RESET() T_SKIP(NULL, "a build with AddressSanitizer is not reset in children")
 #else
 #define NEED_RESET() ((void)0)
 #endif

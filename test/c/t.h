@@ -73,7 +73,7 @@ bool t_int(const char *file, int line, const char *what, long long got, long lon
 /* A build with AddressSanitizer is not measured (cabi/image.c): it is not reset
  * in children, and Go's ways with threads and signals stay as they are. */
 #ifdef __SANITIZE_ADDRESS__
-#define NOT_ASAN() T_SKIP("no asan", "a build without AddressSanitizer")
+#define NOT_ASAN() T_SKIP(NULL, "a build without AddressSanitizer")
 #else
 #define NOT_ASAN() (void)0
 #endif

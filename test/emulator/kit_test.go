@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	lack "libphoenix/internal/need"
 )
 
 // bin holds what TestMain built: phx and the programs. Other users can read it.
@@ -89,26 +91,22 @@ func build(env, command string, args ...string) error {
 
 func program(name string) string { return filepath.Join(bin, name) }
 
-// required is whether PHX_REQUIRE names the thing.
-func required(thing string) bool {
-	list := strings.Split(os.Getenv("PHX_REQUIRE"), ",")
-	return slices.Contains(list, thing) || slices.Contains(list, "all")
+func needCompiler(t *testing.T) {
+	t.Helper()
+	if missing != "" {
+		lack.Missing(t, lack.Compiler, "%s", missing)
+	}
 }
 
 // need skips the test where nothing can be emulated.
 func need(t *testing.T) {
 	t.Helper()
-	if missing != "" {
-		t.Skip(missing)
-	}
+	needCompiler(t)
 	got := start(t, phx("emulate", "--", "true"))
 	if got.status != 77 {
 		return
 	}
-	if required("seccomp") {
-		t.Fatalf("PHX_REQUIRE wants seccomp, and: %s", got.stderr)
-	}
-	t.Skip(got.stderr)
+	lack.Missing(t, lack.Seccomp, "%s", got.stderr)
 }
 
 // phx is a command that has not been started.

@@ -5,6 +5,8 @@ package emulator
 import (
 	"os/exec"
 	"testing"
+
+	lack "libphoenix/internal/need"
 )
 
 // Each program registers in two threads and in a child, reads a file into the
@@ -24,7 +26,7 @@ func TestLanguages(t *testing.T) {
 		t.Run(c.language, func(t *testing.T) {
 			for _, tool := range []string{"c++", "python3"} {
 				if _, err := exec.LookPath(tool); err != nil {
-					t.Skipf("no %s", tool)
+					lack.Missing(t, lack.Tool, "%s", tool)
 				}
 			}
 			if err := c.build(); err != nil {

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	lack "libphoenix/internal/need"
 )
 
 // The library on the emulated device: it is told that it runs on NVIDIA's, and
@@ -17,7 +19,7 @@ func TestLibrary(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "libphoenix.so")); err != nil {
-		t.Skip("no build/libphoenix.so: make build")
+		lack.Missing(t, lack.Library, "build/libphoenix.so: make build")
 	}
 	if err := compile("cc", "-std=c11", "testdata/library.c", "library", "-L"+dir, "-l:libphoenix.so", "-Wl,-rpath,"+dir); err != nil {
 		t.Fatal(err)

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	lack "libphoenix/internal/need"
 )
 
 // The keyboard signals the whole foreground group: the program must get one
@@ -19,7 +21,7 @@ func TestKeyboardInterruptArrivesOnce(t *testing.T) {
 	need(t)
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
-		t.Skip(err)
+		lack.Missing(t, lack.Terminal, "%v", err)
 	}
 	defer master.Close()
 	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
@@ -31,7 +33,7 @@ func TestKeyboardInterruptArrivesOnce(t *testing.T) {
 	}
 	tty, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
-		t.Skip(err)
+		lack.Missing(t, lack.Terminal, "%v", err)
 	}
 	cmd := phx("emulate", "--", program("signals"), "count")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty

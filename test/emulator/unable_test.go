@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	lack "libphoenix/internal/need"
 )
 
 func TestOneEmulatorInsideAnotherIsRefused(t *testing.T) {
@@ -44,7 +46,7 @@ func TestContainersThatForbidItAreNamed(t *testing.T) {
 func TestProgramThatCannotBeLookedAtIsReported(t *testing.T) {
 	need(t)
 	if os.Getuid() == 0 {
-		t.Skip("root may look at everybody; TestOrdinaryUser covers this")
+		lack.Pointless(t, "root may look at everybody; TestOrdinaryUser covers this")
 	}
 	start(t, phx("emulate", "--strict", "--", program("shy"))).want(t, 99, "cannot be looked at")
 }
@@ -53,7 +55,7 @@ func TestProgramThatCannotBeLookedAtIsReported(t *testing.T) {
 func TestOrdinaryUser(t *testing.T) {
 	need(t)
 	if os.Getuid() != 0 {
-		t.Skip("all tests run as an ordinary user")
+		lack.Pointless(t, "all tests run as an ordinary user")
 	}
 	nobody := &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	as := func(args ...string) *exec.Cmd {

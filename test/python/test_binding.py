@@ -9,6 +9,7 @@ import os
 
 import pytest
 
+import need
 from binding_kit import DATA, PAGE, fails, phoenix
 
 
@@ -182,8 +183,13 @@ def buffers():
     yield pytest.param(lambda n: array.array("i", bytes(n)), id="array of int")
     yield pytest.param(lambda n: (ctypes.c_char * n)(), id="ctypes array")
     yield pytest.param(lambda n: phoenix.aligned(n), id="aligned")
-    yield pytest.param(lambda n: numpy_or_none.zeros((2, n // 8), dtype="f4"), id="numpy array", marks=(
-        [] if numpy_or_none else pytest.mark.skip(reason="numpy is not installed")))
+    yield pytest.param(lambda n: numpy_zeros(numpy_or_none, n), id="numpy array")
+
+
+def numpy_zeros(numpy_or_none, n):
+    if not numpy_or_none:
+        need.missing("numpy", "the Python package")
+    return numpy_or_none.zeros((2, n // 8), dtype="f4")
 
 
 @pytest.mark.parametrize("make", list(buffers()))

@@ -11,6 +11,8 @@ import textwrap
 
 import pytest
 
+import need
+
 TOP = os.environ.get("PHX_TOP") or os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LIB = os.path.abspath(os.environ.get("PHX_LIB") or os.path.join(TOP, "build", "libphoenix.so"))
 
@@ -165,7 +167,7 @@ def test_workers_set_after_load(workers):
 def test_sysfs_root_set_after_load(tmp_path):
     fake = os.path.join(os.path.dirname(LIB), "test-c", "libcuda.so.1")
     if not os.path.exists(fake):
-        pytest.skip(f"the stand-in for libcuda ({fake}): make -C test/c")
+        need.missing("stand-in", f"that for libcuda ({fake}): make -C test/c")
     node = tmp_path / "class" / "phxfs-generic" / "phxfs_dev5"
     node.mkdir(parents=True)
     (node / "pci_bdf").write_text("0000:3B:00.0\n")

@@ -5,11 +5,12 @@ import (
 	"os"
 	"runtime/debug"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+
+	"libphoenix/internal/need"
 )
 
 // hungAfter is when a batch counts as hung. It decides nothing else: these
@@ -63,10 +64,5 @@ type lack struct {
 // skip ends the test: something is missing.
 func skip(t *testing.T, l *lack) {
 	t.Helper()
-	for word := range strings.SplitSeq(os.Getenv("PHX_REQUIRE"), ",") {
-		if word == l.word || word == "all" {
-			t.Fatalf("PHX_REQUIRE asks for %s: %v", l.word, l.why)
-		}
-	}
-	t.Skipf("no %s here: %v", l.word, l.why)
+	need.Missing(t, need.Thing(l.word), "%v", l.why)
 }

@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"libphoenix/internal/need"
 )
 
 // Build compiles C source into dir/name, a shared object with SONAME name, and
@@ -36,7 +38,7 @@ func compile(t testing.TB, dir, name, source string, flags []string) string {
 		}
 	}
 	if compiler == "" {
-		t.Skip("no C compiler (gcc, cc or clang) to make a stand-in vendor library with")
+		need.Missing(t, need.Compiler, "gcc, cc or clang, to make a stand-in vendor library with")
 	}
 	// A name of its own, so several builds can share a folder.
 	src := filepath.Join(t.TempDir(), "source.c")
