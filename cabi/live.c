@@ -62,6 +62,9 @@ static bool shut(struct phx_pin *p) {
   return !(atomic_fetch_or(&p->gate, PHX_GATE_CLOSED) & ~PHX_GATE_CLOSED);
 }
 
+/* As internal/phxdev: EINTR means that nothing was done. */
+#define INTERRUPTIONS 1000
+
 /* A deregmem may still be inside after the 30 s: whoever moves the state from
  * MAPPED to UNMAPPED does the UNMAP and the munmap, and nobody else. */
 static void release(struct phx_state *s, struct phx_pin *p) {
@@ -76,14 +79,18 @@ static void release(struct phx_state *s, struct phx_pin *p) {
   if (alive(s, p)) {
     struct phxfs_map_param m = {.c_vaddr = p->host, .c_size = p->len, .n_vaddr = p->addr,
                                 .n_size = p->len};
-    if (ioctl(p->fd, PHXFS_IOC_UNMAP, &m)) {
+    int tries = INTERRUPTIONS, failed;
+    while ((failed = ioctl(p->fd, PHXFS_IOC_UNMAP, &m)) && errno == EINTR && --tries) {
+    }
+    if (failed) {
       phx_log(s, PHX_LOG_ERROR, WHICH "errno=%s reason=\"UNMAP failed: it stays pinned\"", ITS(p), phx_errno_name(errno));
       return;
     }
   } else {
     phx_log(s, PHX_LOG_WARN, WHICH "reason=\"device memory was freed before deregmem: no UNMAP\"", ITS(p));
   }
-  munmap((void *)(uintptr_t)p->host, p->len);
+  for (int tries = INTERRUPTIONS; munmap((void *)(uintptr_t)p->host, p->len) && errno == EINTR && --tries;) {
+  }
 }
 
 void phx_live_release(struct phx_state *s) {

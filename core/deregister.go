@@ -1,9 +1,6 @@
 package core
 
-import (
-	"sync/atomic"
-	"syscall"
-)
+import "sync/atomic"
 
 // Deregister drops one reference of the registration that starts at addr and
 // is n bytes long. The last one refuses new I/O on it, waits for the I/O
@@ -95,7 +92,7 @@ func (l *Library) retireAnyway(r *registration) *Error {
 
 // unpin does UNMAP if it is due, once. The Pin says so before the kernel is
 // asked: whoever reads it concurrently (the exit handler) must not do it again.
-// After EINTR nobody knows whether the driver was done, so it is not repeated.
+// A UNMAP that fails has not been done.
 func (l *Library) unpin(r *registration) *Error {
 	if r.borrowed || !atomic.CompareAndSwapUint32(&r.pin.State, PinMapped, PinUnmapped) {
 		return nil
@@ -108,11 +105,8 @@ func (l *Library) unpin(r *registration) *Error {
 	if err == nil {
 		return nil
 	}
-	errno := errnoOf(err)
-	if errno != syscall.EINTR {
-		atomic.StoreUint32(&r.pin.State, PinMapped)
-	}
-	return l.errs.of(errno, ReasonUnmap)
+	atomic.StoreUint32(&r.pin.State, PinMapped)
+	return l.errs.of(errnoOf(err), ReasonUnmap)
 }
 
 // unmap gives the address space back.

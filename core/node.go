@@ -1,6 +1,9 @@
 package core
 
 import (
+	"errors"
+	"syscall"
+
 	"libphoenix/connectors"
 	"libphoenix/internal/phxdev"
 )
@@ -31,7 +34,18 @@ func openDeviceNode(dir string, index int) (Node, error) {
 	return deviceNode{dev}, nil
 }
 
-func (n deviceNode) Map(addr DevAddr, lenBytes uint64) (HostAddr, error) {
+// Map takes a new mapping for each attempt that was interrupted: MAP may be
+// called only once on one.
+func (n deviceNode) Map(addr DevAddr, lenBytes uint64) (host HostAddr, err error) {
+	for range phxdev.Interruptions {
+		if host, err = n.mapOnce(addr, lenBytes); !errors.Is(err, syscall.EINTR) {
+			break
+		}
+	}
+	return host, err
+}
+
+func (n deviceNode) mapOnce(addr DevAddr, lenBytes uint64) (HostAddr, error) {
 	host, err := n.dev.Mmap(lenBytes)
 	if err != nil {
 		return 0, err

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -67,8 +68,12 @@ func (d *Device) FD() int { return d.fd }
 func (d *Device) Mmap(n uint64) (uintptr, error) {
 	// MAP_SHARED matters: through a private mapping reads would land in
 	// copies of the pages and never reach the device.
-	host, _, errno := unix.Syscall6(unix.SYS_MMAP, 0, uintptr(n),
-		unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED, uintptr(d.fd), 0)
+	var host uintptr
+	errno := again(func() (e syscall.Errno) {
+		host, _, e = unix.Syscall6(unix.SYS_MMAP, 0, uintptr(n),
+			unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED, uintptr(d.fd), 0)
+		return e
+	})
 	if errno != 0 {
 		return 0, fmt.Errorf("mmap %d bytes of phxfs device %d: %w", n, d.index, errno)
 	}
@@ -79,7 +84,11 @@ func (d *Device) Mmap(n uint64) (uintptr, error) {
 // first if Map had succeeded. Errors are munmap(2)'s; the mapping is then
 // still there.
 func Munmap(host uintptr, n uint64) error {
-	if _, _, errno := unix.Syscall(unix.SYS_MUNMAP, host, uintptr(n), 0); errno != 0 {
+	errno := again(func() syscall.Errno {
+		_, _, e := unix.Syscall(unix.SYS_MUNMAP, host, uintptr(n), 0)
+		return e
+	})
+	if errno != 0 {
 		return fmt.Errorf("munmap %d bytes at %#x: %w", n, host, errno)
 	}
 	return nil

@@ -21,12 +21,15 @@
 // Errors wrap the kernel's syscall.Errno together with what was being done.
 // Calls that succeed allocate nothing.
 //
-// Interrupted calls. open(2) is tried again after EINTR. MAP and UNMAP are
-// not: after EINTR nobody can tell whether the driver had finished, and asking
-// it a second time on the same mapping is the use-after-free above. The caller
-// sees EINTR; for MAP the way to try again is Munmap, Mmap and Map on the new
-// mapping. close(2) is never repeated: Linux has released the descriptor even
-// when it answers EINTR, so that answer counts as success.
+// Interrupted calls. open, mmap, munmap and UNMAP are tried again after EINTR.
+// The module itself never answers UNMAP so (its answers are 0, and EFAULT for a
+// bad pointer): what does, a supervisor or a filter, stands in front of it, and
+// nothing has happened. MAP is not repeated here, for it may be called only
+// once on a mapping: after EINTR, as after any error, nothing is pinned, and the
+// way to try again is Munmap, Mmap and Map on the new mapping. A call that was
+// interrupted Interruptions times in a row gives up and returns EINTR. close(2)
+// is never repeated: Linux has released the descriptor even when it answers
+// EINTR, so that answer counts as success.
 //
 // Threads. Every method but Close may be called from any number of threads.
 // Close must be the last call and alone; the owner sees to that.

@@ -65,7 +65,7 @@ func (d *Device) Map(host uintptr, dev, n uint64) error {
 // The pages stay mapped until Munmap.
 func (d *Device) Unmap(host uintptr, dev, n uint64) error {
 	p := newParams(host, dev, n)
-	if errno := ioctl(d.fd, CmdUnmap, &p); errno != 0 {
+	if errno := again(func() syscall.Errno { return ioctl(d.fd, CmdUnmap, &p) }); errno != 0 {
 		return fmt.Errorf("ioctl UNMAP %d bytes of device memory at %#x on phxfs device %d: %w", n, dev, d.index, errno)
 	}
 	return nil

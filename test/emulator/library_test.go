@@ -33,6 +33,8 @@ func TestLibrary(t *testing.T) {
 		{"mmap fails", "mmap:ENOMEM:0:1", "", "open 0 regmem -14 again 0 read 262144 batch 0 deregmem 0 close 0\n"},
 		{"MAP fails", "map:ENOMEM:0:1", "", "open 0 regmem -14 again 0 read 262144 batch 0 deregmem 0 close 0\n"},
 		{"UNMAP fails once", "unmap:EIO:0:1", "", "open 0 regmem 0 read 262144 batch 0 deregmem -1 read 262144 again 0 close 0\n"},
+		{"everything is interrupted", "open:EINTR:0:2,mmap:EINTR:0:2,map:EINTR:0:2,unmap:EINTR:0:2", "", "open 0 regmem 0 read 262144 batch 0 deregmem 0 close 0\n"},
+		{"UNMAP at exit is interrupted", "unmap:EINTR:0:2", "exit", "open 0 regmem 0 read 262144 batch 0 "},
 		{"UNMAP is slow", "unmap:0:0:1:50ms", "", "open 0 regmem 0 read 262144 batch 0 deregmem 0 close 0\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
