@@ -102,6 +102,7 @@ type IO interface {
 type Config struct {
 	IO      IO                        // nil: the kernel
 	Rings   uring.Kernel              // io_uring's system calls; nil: the kernel's
+	AIO     AIO                       // Linux AIO's; nil: the kernel's
 	RingFDs *RingFDs                  // filled with the descriptors that rings hold; nil: nobody wants to know
 	Helpers int                       // helper threads, 1..64; 0: min(usable cores - 1, 4), at least 1
 	Depth   int                       // transfers that one ring keeps going, 8..4096 (PHXFS_QUEUE_DEPTH); 0: 256

@@ -31,7 +31,7 @@ type transport interface {
 
 	// quantum bounds one claim, in ns of estimated work, at most claimNs.
 	quantum() int64
-	// deep reports whether one lane keeps many transfers going at once. If
-	// not, a batch whose first transfer turns out slow is worth help.
-	deep() bool
+	// deep reports whether one lane keeps many transfers of b going at once.
+	// If not, a batch whose first transfer turns out slow is worth help.
+	deep(b *Batch) bool
 }

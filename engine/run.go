@@ -30,7 +30,7 @@ func (m *machine) many(b *Batch) {
 	l := b.prepare()
 	want := m.worthwhile(l)
 	b.quantum = m.share(l, want)
-	if want == 0 && !m.lanes.deep() {
+	if want == 0 && !m.lanes.deep(b) {
 		want = m.measure(b, l)
 	}
 	own := m.lanes.caller()

@@ -1,21 +1,6 @@
 package engine
 
-// syncTransport makes lanes of plain system calls. They keep no state, so all
-// threads use one.
-type syncTransport struct{ lane *syncLane }
-
-func (t syncTransport) name() string { return "sync" }
-func (t syncTransport) caller() lane { return t.lane }
-func (t syncTransport) release(lane) {}
-func (t syncTransport) helper() lane { return t.lane }
-func (t syncTransport) retire(lane)  {}
-func (t syncTransport) close()       {}
-func (t syncTransport) deep() bool   { return false }
-
-// quantum is short: a lane does its claim one transfer after the other, on a
-// disk much slower than the estimate, and what one holds the others cannot take.
-func (t syncTransport) quantum() int64 { return 16_000 }
-
+// syncLane is plain system calls. It keeps no state, so all threads use one.
 type syncLane struct {
 	io     IO
 	notice func(string)

@@ -27,6 +27,7 @@ type knownFD struct {
 	fd     int32
 	round  uint32
 	inARow bool
+	direct bool // inARow and O_DIRECT, not O_APPEND; only if asked
 }
 
 // forget begins a new batch.
@@ -40,9 +41,24 @@ func (c *fdCache) forget() {
 func (c *fdCache) inARow(fd int32) bool {
 	k := &c.known[uint32(fd)%64]
 	if k.round != c.round || k.fd != fd {
-		*k = knownFD{fd, c.round, c.inquire(fd)}
+		*k = knownFD{fd: fd, round: c.round, inARow: c.inquire(fd)}
 	}
 	return k.inARow
+}
+
+// direct reports whether fd is such a file with the flag of flags, O_DIRECT,
+// and without O_APPEND. A cache answers either inARow or this.
+func (c *fdCache) direct(fd int32, flags int) bool {
+	k := &c.known[uint32(fd)%64]
+	if k.round != c.round || k.fd != fd {
+		*k = knownFD{fd: fd, round: c.round, direct: isDirect(fd, flags) && c.inquire(fd)}
+	}
+	return k.direct
+}
+
+func isDirect(fd int32, flags int) bool {
+	has, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
+	return err == nil && has&flags == flags && has&unix.O_APPEND == 0
 }
 
 func (c *fdCache) inquire(fd int32) bool {

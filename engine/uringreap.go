@@ -44,14 +44,25 @@ func (l *uringLane) completed(i uint32, res int32) {
 			return
 		}
 		l.finish(i)
-	case syscall.EFAULT, syscall.EAGAIN, syscall.EBUSY, syscall.ENOMEM, syscall.ECANCELED, syscall.ENOSYS, syscall.EPERM, syscall.EACCES:
-		// May be io_uring's own: a look at the memory before the one at the
-		// fd, a non-blocking file, no memory for the request, a
-		// cancellation, a restriction.
-		l.finish(i)
 	default:
+		if doubtful(errno) {
+			l.finish(i)
+			return
+		}
 		l.settle(i, prefix(s.moved, -int64(errno)))
 	}
+}
+
+// doubtful reports whether the errno of an asynchronous transfer may be one
+// that pread would not have given: a look at the memory before the one at the
+// fd, a non-blocking file, no memory for the request, a cancellation, a
+// restriction.
+func doubtful(errno syscall.Errno) bool {
+	switch errno {
+	case syscall.EFAULT, syscall.EAGAIN, syscall.EBUSY, syscall.ENOMEM, syscall.ECANCELED, syscall.ENOSYS, syscall.EPERM, syscall.EACCES:
+		return true
+	}
+	return false
 }
 
 // prefix is the result of a unit that moved so many bytes and then got r.

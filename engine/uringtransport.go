@@ -67,9 +67,9 @@ func newUringTransport(cfg Config, m *machine) *uringTransport {
 	return t
 }
 
-func (t *uringTransport) name() string   { return "io_uring" }
-func (t *uringTransport) quantum() int64 { return claimNs }
-func (t *uringTransport) deep() bool     { return true }
+func (t *uringTransport) name() string     { return "io_uring" }
+func (t *uringTransport) quantum() int64   { return claimNs }
+func (t *uringTransport) deep(*Batch) bool { return true }
 
 // caller prefers the first places, so that few rings are made and stay warm.
 func (t *uringTransport) caller() lane {
