@@ -12,6 +12,7 @@ import (
 	"libphoenix/engine"
 	"libphoenix/engine/enginetest"
 	"libphoenix/engine/fault"
+	"libphoenix/internal/need"
 )
 
 // needAIO skips the test where the system has no Linux AIO, or none left.
@@ -19,7 +20,7 @@ func needAIO(t *testing.T) {
 	t.Helper()
 	c, errno := engine.LinuxAIO().Setup(1)
 	if errno != 0 {
-		t.Skipf("no Linux AIO here: io_setup: %v", errno)
+		need.Missing(t, need.AIO, "io_setup: %v", errno)
 	}
 	engine.LinuxAIO().Destroy(c)
 }
@@ -29,7 +30,7 @@ func direct(t *testing.T, fd int32) int32 {
 	t.Helper()
 	again, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", fd), unix.O_RDWR|unix.O_DIRECT|unix.O_CLOEXEC, 0)
 	if err != nil {
-		t.Skipf("no O_DIRECT here: %v", err)
+		need.Missing(t, need.ODirect, "%v", err)
 	}
 	t.Cleanup(func() { _ = unix.Close(again) })
 	return int32(again)

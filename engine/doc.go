@@ -90,6 +90,13 @@
 // (uringbreak.go); its thread goes on with plain system calls and tries again
 // later. Choose takes this engine only if a ring could be made and read with.
 //
+// # Linux AIO
+//
+// The lanes of NewSync are plain system calls, but for batches whose first file
+// is O_DIRECT: then a thread borrows one of a few AIO contexts (aiopool.go) and
+// keeps many transfers going (aiolane.go). Denied once, AIO is used no more; in
+// flight is waited for in any case (aiodrain.go).
+//
 // # Locks
 //
 // queue.mu is the only lock. It guards the list of tickets, the list of

@@ -19,6 +19,7 @@ type Thing string
 const (
 	GPU      Thing = "gpu"      // a CUDA device and its driver
 	IOUring  Thing = "io_uring" // rings that this process may make
+	AIO      Thing = "aio"      // Linux AIO, and room under fs.aio-max-nr
 	Seccomp  Thing = "seccomp"  // filters, and the supervisor of phx emulate
 	ODirect  Thing = "odirect"  // a file system with O_DIRECT that minds alignment
 	Compiler Thing = "compiler" // a C compiler
