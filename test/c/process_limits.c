@@ -24,7 +24,8 @@ static int heavy(void) {
   return 0;
 }
 
-enum { UID = 54321 };
+/* A user of whom there is no other process, not even of a run of this test beside. */
+static uid_t user(void) { return 20000 + (uid_t)getpid() % 40000; }
 
 /* So many threads may this user have; errors before that are the test's own. */
 static void child_threads(void) {
@@ -34,7 +35,7 @@ static void child_threads(void) {
   if (!t_load(&lib)) return;
   getrlimit(RLIMIT_NPROC, &l);
   l.rlim_cur = (rlim_t)atoi(getenv("THREADS"));
-  if (setrlimit(RLIMIT_NPROC, &l) || setuid(UID)) _exit(3);
+  if (setrlimit(RLIMIT_NPROC, &l) || setuid(user())) _exit(3);
   int r = heavy();
   if (r == -EAGAIN) {
     CHECK_ERR(lib.open(0), -EAGAIN, EAGAIN, "again");
@@ -70,7 +71,7 @@ static void child_threads_later(void) {
   pthread_barrier_wait(&both);
   getrlimit(RLIMIT_NPROC, &l);
   l.rlim_cur = 1;
-  if (setrlimit(RLIMIT_NPROC, &l) || setuid(UID)) _exit(3);
+  if (setrlimit(RLIMIT_NPROC, &l) || setuid(user())) _exit(3);
   pthread_t none;
   CHECK(pthread_create(&none, NULL, heavy_thread, NULL) == EAGAIN, "the limit is reached");
   pthread_barrier_wait(&both);
@@ -145,7 +146,7 @@ static void child_memlock(void) {
   t_use_host();
   fd = t_file(4 << 20, 1);
   setrlimit(RLIMIT_MEMLOCK, &l);
-  if (!geteuid() && setuid(UID)) _exit(3); /* root is not limited */
+  if (!geteuid() && setuid(user())) _exit(3); /* root is not limited */
   if (!t_load(&lib)) return;
   const char *name = lib.engine_name();
   CHECK(name && (!strcmp(name, "sync") || !strcmp(name, "io_uring")), "engine %s", name);
