@@ -80,9 +80,9 @@ def go_suite(suite, *flags):
     count(suite, n["pass"], n["fail"] + lost, n["skip"])
 
 
-def c_suite(suite, target, report):
+def c_suite(suite, target, report, more=""):
     path = os.path.join(OUT, report)
-    p = run(MAKE, "--no-print-directory", target, f"FILTER=--json {path}")
+    p = run(MAKE, "--no-print-directory", target, f"FILTER=--json {path} {more}")
     try:
         with open(path) as f:
             n = json.load(f)
@@ -120,7 +120,10 @@ def main():
         go_suite("go")
         go_suite("go, race detector", "-race")
         c_suite("C, host device", "check-c", "c.json")
+        c_suite("C, exits with the sync engine", "check-c", "exit-sync.json", "--env PHXFS_IO_ENGINE=sync exit_")
         python_suite("Python, host device")
+        lines("containers", sys.executable, "test/process/containers.py", "docker")
+        lines("arm64, emulated", "test/arm64.sh", "quick")
         lines("forks under stress", "test/stress/fork/run.sh")
         lines("examples and README", "test/examples.sh")
         lines("the benchmark works", "test/bench.sh")

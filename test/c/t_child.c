@@ -83,6 +83,8 @@ static char **environment(const char *entry, const char *const *env) {
   return all;
 }
 
+/* T_EMULATOR: the program that runs this one, and that an emulated execve of it
+ * would not start. */
 pid_t t_spawn(const char *entry, const char *const *env, int out, int err) {
   pid_t pid = -1;
   posix_spawn_file_actions_t acts;
@@ -90,8 +92,10 @@ pid_t t_spawn(const char *entry, const char *const *env, int out, int err) {
   if (out >= 0) posix_spawn_file_actions_adddup2(&acts, out, STDOUT_FILENO);
   if (err >= 0) posix_spawn_file_actions_adddup2(&acts, err, STDERR_FILENO);
   char **all = environment(entry, env);
-  char *argv[] = {"child", NULL};
-  int rc = posix_spawn(&pid, "/proc/self/exe", &acts, NULL, argv, all);
+  char *argv[] = {"child", NULL}, *emulated[] = {getenv("T_EMULATOR"), "/proc/self/exe", NULL};
+  char self[PATH_MAX];
+  if (emulated[0] && realpath("/proc/self/exe", self)) emulated[1] = self;
+  int rc = posix_spawn(&pid, emulated[0] ? emulated[0] : "/proc/self/exe", &acts, NULL, emulated[0] ? emulated : argv, all);
   posix_spawn_file_actions_destroy(&acts);
   free(all[0]);
   free(all);
