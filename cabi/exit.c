@@ -56,7 +56,9 @@ static void at_exit(void) {
 /* A forked child inherits what its parent registered, and must not register
  * again: glibc does not protect the lock of that list across fork, so that a
  * child of a process in which another thread was in dlclose would wait for ever
- * (seen with 2.36). The flag is set last: a fork in between registers twice. */
+ * (seen with 2.36). Nor does it for its pins, unless its vendor's library is there
+ * (core.Ledger): one that was loaded in the child has gone through that lock.
+ * The flag is set last: a fork in between registers twice. */
 static void arm(atomic_bool *armed) {
   if (!atomic_load(armed) && !atexit(at_exit)) atomic_store(armed, true);
 }

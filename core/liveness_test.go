@@ -59,3 +59,33 @@ func TestUnmapOnlyOfMemoryThatIsWhatMapPinned(t *testing.T) {
 		}
 	}
 }
+
+// The exit handler must run before that of a vendor library in the process, and
+// need not be registered where there is none.
+func TestExitHandlerIsRegisteredForAVendorInTheProcess(t *testing.T) {
+	now := connectors.LifeUnasked
+	asked := livingVendor{identity: func(DevAddr) (uint64, connectors.LifeState) { return 1, now }}
+	for _, c := range []struct {
+		name string
+		conn connectors.Connector
+		now  connectors.LifeState
+		told int64
+	}{
+		{"no vendor library", asked, connectors.LifeUnasked, 0},
+		{"a vendor library that answers", asked, connectors.LifeKnown, 1},
+		{"a vendor library that refuses", asked, connectors.LifeGone, 1},
+		{"a vendor that cannot be asked", vendor{}, connectors.LifeUnasked, 1},
+	} {
+		now = c.now
+		r := newRig(t, withConnector(c.conn))
+		r.open(0)
+		r.register(0, page, page)
+		if got := r.ledger.pinned.Load(); got != c.told {
+			t.Errorf("%s: told %d times, want %d", c.name, got, c.told)
+		}
+		r.deregister(0, page, page)
+		if err := r.Close(0); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

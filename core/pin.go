@@ -37,8 +37,10 @@ type Ledger interface {
 	Take() *Pin
 	// Give returns a Pin whose State is PinFree again.
 	Give(*Pin)
-	// Pinned is told before the first MAP (idempotent): the exit handler is
-	// registered there, so that it runs before the vendor's own.
+	// Pinned is told before a MAP, unless the vendor's library is known not to
+	// be in the process (idempotent): the exit handler is registered there, so
+	// that it runs before the vendor's own. Where there is none, nothing needs
+	// to be registered, which can hang in a forked child (cabi/exit.c).
 	Pinned()
 	// Opened is told how many phxfs_open calls of a device are unmatched,
 	// whenever that changes; called with the device's mu held, must not block.

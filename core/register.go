@@ -4,6 +4,8 @@ import (
 	"math"
 	"sync/atomic"
 	"syscall"
+
+	"libphoenix/connectors"
 )
 
 // Register makes [addr, addr+n) of device memory usable for I/O and returns
@@ -116,7 +118,9 @@ func (l *Library) mapPin(r *registration) (HostAddr, error) {
 	due := PinEmbedded
 	if !d.embedded {
 		due = PinMapped
-		l.ledger.Pinned()
+		if l.life == nil || p.Life != int32(connectors.LifeUnasked) {
+			l.ledger.Pinned()
+		}
 	}
 	host, err := d.node.Map(r.addr, r.lenBytes)
 	if err != nil {

@@ -6,6 +6,8 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
+#include "../../internal/dl/loaded.h"
+
 /* hipError_t hipPointerGetAttribute(void *data, hipPointer_attribute,
  * hipDeviceptr_t) and HIP_POINTER_ATTRIBUTE_BUFFER_ID (hip_runtime_api.h). The
  * documentation does not say whether 32 or 64 bits are stored: the zeroed
@@ -25,7 +27,8 @@ static void *loaded(void)
 	static const char *const names[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so"};
 	void *hip = NULL;
 	for (size_t i = 0; !hip && i < sizeof names / sizeof *names; i++)
-		hip = dlopen(names[i], RTLD_LAZY | RTLD_NOLOAD);
+		if (phx_loaded(names[i]) != PHX_LOADED_NO)
+			hip = dlopen(names[i], RTLD_LAZY | RTLD_NOLOAD);
 	return hip;
 }
 

@@ -6,6 +6,8 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
+#include "../../internal/dl/loaded.h"
+
 /* CUresult cuPointerGetAttribute(void *data, CUpointer_attribute, CUdeviceptr)
  * and CU_POINTER_ATTRIBUTE_BUFFER_ID, an unsigned long long (cuda.h). */
 typedef int (*get_attribute)(void *data, int attribute, uint64_t addr);
@@ -22,6 +24,8 @@ static int find(get_attribute *ask)
 	*ask = atomic_load_explicit(&found, memory_order_acquire);
 	if (*ask)
 		return PHX_LIFE_KNOWN;
+	if (phx_loaded("libcuda.so.1") == PHX_LOADED_NO)
+		return PHX_LIFE_UNASKED;
 	void *cuda = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
 	if (!cuda)
 		return PHX_LIFE_UNASKED;

@@ -2,10 +2,13 @@ package dl
 
 /*
 #cgo LDFLAGS: -ldl
+#cgo CFLAGS: -D_GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include "loaded.h"
 
 // why receives the loader's explanation, cut to n bytes and terminated.
 static void phx_dl_explain(char *why, size_t n) {
@@ -14,6 +17,10 @@ static void phx_dl_explain(char *why, size_t n) {
 }
 
 static void *phx_dl_open(const char *name, int only_loaded, char *why, size_t n) {
+	if (only_loaded && !strchr(name, '/') && phx_loaded(name) == PHX_LOADED_NO) {
+		snprintf(why, n, "%s: not in this process", name);
+		return NULL;
+	}
 	void *lib = dlopen(name, RTLD_NOW | RTLD_LOCAL | (only_loaded ? RTLD_NOLOAD : 0));
 	if (!lib)
 		phx_dl_explain(why, n);
