@@ -18,8 +18,9 @@ for target in $(grep -rhoE '^func Fuzz[A-Za-z]+' core engine internal | awk '{pr
   go test -run '^$' -fuzz "^$target\$" -fuzztime $((60 * n))s "./$dir"
 done
 make --no-print-directory build build/test-c
-echo "== no collection over 10^7 requests, 10^5 registrations, 10^4 threads"
-(cd build && PHX_FULL=1 test-c/no_stop_the_world)
+echo "== no call above 3 s on all processors; no collection over 10^7 requests, 10^5 registrations, 10^4 threads"
+make --no-print-directory -s -C test/stress/cores
+test/stress/cores/cores.sh build $((600 * n))
 echo "== forks of parents that never rest, half of them under load"
 test/stress/fork/run.sh $((20000 * n))
 echo "== the C suite, repeated"

@@ -6,10 +6,19 @@
 
 #include "../../cabi/inject.h"
 
-#define T_INJECT_LIB OUT_PATH "/../inject/libphoenix.so"
-
-/* For RUN_CHILD: this child loads the test build. */
-#define T_INJECT_ENV "PHX_LIB=" T_INJECT_LIB
+/* "PHX_LIB=" and where the test build lies from this program: the two may have been
+ * carried elsewhere together. For RUN_CHILD: such a child loads it. */
+static inline const char *t_inject_env(void) {
+  static char text[PATH_MAX + 64];
+  ssize_t n = readlink("/proc/self/exe", text + 8, PATH_MAX);
+  if (n < 0) n = 0;
+  memcpy(text, "PHX_LIB=", 8), text[8 + n] = 0;
+  char *slash = strrchr(text, '/');
+  snprintf(slash ? slash : text + 8, 64, "/../inject/libphoenix.so");
+  return text;
+}
+#define T_INJECT_ENV t_inject_env()
+#define T_INJECT_LIB (t_inject_env() + 8)
 
 #define NEED_INJECT()                                                                  \
   do {                                                                                 \
