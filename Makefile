@@ -23,8 +23,9 @@ SOURCES := go.mod go.sum $(shell find cabi core engine connectors internal cmd -
 # INJECT=1: the test build, which can be told to panic (cabi/inject.h).
 MAP     := $(if $(INJECT),$(TOP)/$(B)/inject.map,$(TOP)/cabi/phoenix.map)
 
+comma   := ,
 # What the .so is linked with; #cgo LDFLAGS may not carry these.
-EXTLD   := -Wl,--version-script=$(MAP) -Wl,-soname,libphoenix.so -Wl,-T,$(TOP)/cabi/lazy.ld -Wl,-z,defs -Wl,-z,now -Wl,--wrap=pthread_key_create -Wl,--wrap=pthread_create
+EXTLD   := -Wl,--version-script=$(MAP) -Wl,-soname,libphoenix.so -Wl,-T,$(TOP)/cabi/lazy.ld -Wl,-z,defs -Wl,-z,now -Wl,--wrap=pthread_key_create -Wl,--wrap=pthread_create$(if $(INJECT), -Wl$(comma)--wrap=crosscall2)
 GOTAGS  := $(if $(PHX_GO_ANY),phx_go_any) $(if $(INJECT),phx_inject)
 LIBLD   := -X libphoenix/connectors/registry.defaultVendor=$(PHXFS_VENDOR)
 GOBUILD  = CGO_ENABLED=1 $(GO) build -trimpath -tags '$(GOTAGS)'
@@ -114,7 +115,7 @@ $(B)/libphoenix.so: $(SOURCES) $(B)/.config $(if $(INJECT),$(B)/inject.map)
 	@test/linked.sh $@ $(MAP) || { rm -f $@; exit 1; }
 
 $(B)/inject.map: cabi/phoenix.map
-	sed 's/^ *local:/    phxfs_inject;\n    phxfs_inject_left;\n    phxfs_inject_memory;\n&/' $< >$@
+	sed 's/^ *local:/    phxfs_inject;\n    phxfs_inject_left;\n    phxfs_inject_memory;\n    phxfs_inject_counts;\n&/' $< >$@
 
 $(B)/phx: $(SOURCES)
 	CGO_ENABLED=0 $(GO) build -trimpath -o $@ ./cmd/phx

@@ -8,6 +8,7 @@ import "C"
 
 import (
 	"fmt"
+	"runtime"
 	"runtime/metrics"
 	"sync/atomic"
 	"syscall"
@@ -59,4 +60,14 @@ func go_memory() (cycles, heap, all C.uint64_t) {
 	}
 	metrics.Read(s)
 	return C.uint64_t(s[0].Value.Uint64()), C.uint64_t(s[1].Value.Uint64()), C.uint64_t(s[2].Value.Uint64())
+}
+
+// go_allocated counts the objects ever allocated. Only with the world stopped
+// is the count exact: else it grows by whole spans.
+//
+//export go_allocated
+func go_allocated() C.uint64_t {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return C.uint64_t(m.Mallocs)
 }

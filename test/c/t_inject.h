@@ -29,6 +29,7 @@ struct t_injector {
   void (*arm)(int place, int times);
   int (*left)(int place);
   void (*memory)(uint64_t *cycles, uint64_t *heap, uint64_t *all);
+  void (*counts)(uint64_t *entries, uint64_t *objects);
 };
 
 static inline bool t_load_inject(struct t_api *a, struct t_injector *i) {
@@ -36,6 +37,7 @@ static inline bool t_load_inject(struct t_api *a, struct t_injector *i) {
   i->arm = (__typeof__(i->arm))t_symbol(a->handle, "phxfs_inject");
   i->left = (__typeof__(i->left))t_symbol(a->handle, "phxfs_inject_left");
   i->memory = (__typeof__(i->memory))t_symbol(a->handle, "phxfs_inject_memory");
+  i->counts = (__typeof__(i->counts))t_symbol(a->handle, "phxfs_inject_counts");
   return !t_failed();
 }
 
