@@ -69,9 +69,9 @@ def program(tmp_path, text, name="program.py"):
     return [sys.executable, "-W", "ignore::DeprecationWarning", str(path)], env
 
 
-def run(tmp_path, text, status=0, timeout=120):
+def run(tmp_path, text, status=0, timeout=120, **more):
     """Runs it to its end; returns (stdout, stderr)."""
     command, env = program(tmp_path, text)
-    p = subprocess.run(command, env=env, capture_output=True, text=True, timeout=timeout)
+    p = subprocess.run(command, env={**env, **more}, capture_output=True, text=True, timeout=timeout)
     assert p.returncode == status, f"status {p.returncode}, want {status}\nstdout: {p.stdout}\nstderr: {p.stderr}"
     return p.stdout, p.stderr

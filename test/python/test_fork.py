@@ -230,7 +230,7 @@ assert reap(pid) == 0
 # ---- faulthandler ----
 
 @pytest.mark.parametrize("where", ["parent", "child before its first call", "child after its first call"])
-@pytest.mark.parametrize("when", ["before the first call", "after the first call"])
+@pytest.mark.parametrize("when", ["at the start of Python", "before the first call", "after the first call"])
 def test_faulthandler_reports_and_the_process_dies_of_the_signal(tmp_path, when, where):
     out, err = run(tmp_path, f"""
 import ctypes
@@ -248,5 +248,5 @@ if pid == 0:
 status = reap(pid)
 if where == "parent": crash()
 sys.exit(0 if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGSEGV else 9)
-""", status=-signal.SIGSEGV if where == "parent" else 0)
+""", status=-signal.SIGSEGV if where == "parent" else 0, **({"PYTHONFAULTHANDLER": "1"} if when.startswith("at") else {}))
     assert err.count("Fatal Python error: Segmentation fault") == 1 and "in crash" in err, err
