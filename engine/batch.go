@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Batch is a group of transfers in one direction. The owner sets Ops, Kind and
-// Done after Begin at the earliest and before Run or Submit at the latest, and
+// Batch is a group of transfers in one direction. The owner sets Ops, Kind, Done
+// and Stager after Begin at the earliest and before Run or Submit at the latest, and
 // leaves them alone until the batch is over. The zero value is ready for
 // Begin; a batch that is over may begin again, and costs no allocation. It
 // must not be copied.
@@ -20,6 +20,10 @@ type Batch struct {
 	// Wait has not returned. It holds up the queue, so it must be short, and
 	// it must not call the engine.
 	Done func(*Batch)
+
+	// Stager, if set, lends the memory through which ops with a Group go
+	// (stage.go).
+	Stager Stager
 
 	order Order // set by Begin
 
@@ -79,8 +83,8 @@ func (b *Batch) prepare() load {
 	for i := range b.Ops {
 		op := &b.Ops[i]
 		op.slices = 1
-		if op.Len > sliceBytes && !b.whole(op) {
-			op.slices = slicesOf(op.Len)
+		if above, slices := b.cut(op); op.Len > above && !b.whole(op) {
+			op.slices = slices
 			op.Result = int64(op.Len) // lowered by each slice that stops early
 		}
 		l.units += int64(op.slices)

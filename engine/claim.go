@@ -58,7 +58,7 @@ func (op *Op) extent(slice uint32) (start, n uint64) {
 	if op.slices == 1 {
 		return 0, op.Len
 	}
-	size := sliceSize(op.Len)
+	size := op.sliceSize()
 	start = uint64(slice) * size
 	return start, min(size, op.Len-start)
 }

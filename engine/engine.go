@@ -28,6 +28,9 @@ const (
 	// Async batches start after every earlier ticket has completed, and
 	// nothing with a later ticket starts before they complete.
 	Async
+	// Unordered batches are run like sync ones, at once: they take no part in
+	// the order (phxfs_read and phxfs_write of staged memory).
+	Unordered
 )
 
 // Op is one transfer between a file and host memory.
@@ -49,7 +52,7 @@ type Op struct {
 // Engine carries out batches. All methods may be called from any thread.
 //
 // The life of a batch: Begin takes its ticket, then exactly one of
-// Abandon, Run (Sync batches) or Submit (Async batches) follows; a submitted
+// Abandon, Run (Sync and Unordered batches) or Submit (Async batches) follows; a submitted
 // batch is later passed to Wait exactly once, after which the owner may reuse
 // it. An error from Submit also ends the batch.
 type Engine interface {
@@ -63,7 +66,7 @@ type Engine interface {
 	// Abandon retires the ticket of a begun batch without any I/O.
 	Abandon(b *Batch)
 
-	// Run carries out a begun Sync batch: it waits for the batch's turn, does
+	// Run carries out a begun Sync or Unordered batch: it waits for the batch's turn, does
 	// the I/O and returns when every op has its Result and the kernel no
 	// longer touches the memory of any of them.
 	Run(b *Batch)

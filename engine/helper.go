@@ -41,7 +41,7 @@ func (m *machine) helper() {
 		q.pool.joinLocked(b, &w)
 		q.mu.Unlock()
 		w.fire()
-		own.run(b)
+		m.work(own, b)
 		m.leave(b, true)
 	}
 }
@@ -69,7 +69,7 @@ func (m *machine) await(b *Batch, state uint32) {
 		q.mu.Unlock()
 		w.fire()
 		if own := m.lanes.caller(); own != nil {
-			own.run(r)
+			m.work(own, r)
 			m.lanes.release(own)
 			m.leave(r, r != b)
 		} else {

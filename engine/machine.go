@@ -10,14 +10,15 @@ import (
 // claims, the helpers and the lanes.
 type machine struct {
 	// Set by the constructor, then read-only.
-	io     IO
-	solo   *syncLane // for a batch of one small op, whatever the transport
-	lanes  transport
-	size   int // helper threads, once they are started
-	told   func(string)
-	count  func(int)
-	origin time.Time // of the monotonic clock readings
-	reason string    // why Choose chose this engine
+	io      IO
+	solo    *syncLane // for a batch of one small op, whatever the transport
+	lanes   transport
+	staging stageLane // of batches with a Stager
+	size    int       // helper threads, once they are started
+	told    func(string)
+	count   func(int)
+	origin  time.Time // of the monotonic clock readings
+	reason  string    // why Choose chose this engine
 
 	queue queue
 
@@ -35,6 +36,7 @@ func newMachine(cfg Config) *machine {
 	}
 	m.size = min(max(m.size, 1), maxHelpers)
 	m.solo = &syncLane{io: m.io, notice: m.notice}
+	m.staging = stageLane{io: m.io, notice: m.notice}
 	return m
 }
 
@@ -53,8 +55,12 @@ func (m *machine) AsyncInFlight() int { return int(m.queue.inFlight.Load()) }
 // Begin implements Engine.
 func (m *machine) Begin(b *Batch, o Order) {
 	b.reset(o)
-	if o == Async {
+	switch o {
+	case Async:
 		m.queue.beginAsync(b)
+		return
+	case Unordered:
+		b.state.Store(started)
 		return
 	}
 	var w wakes
@@ -66,6 +72,10 @@ func (m *machine) Begin(b *Batch, o Order) {
 func (m *machine) Abandon(b *Batch) {
 	q := &m.queue
 	var w wakes
+	if b.order == Unordered {
+		b.state.Store(over)
+		return
+	}
 	if b.state.Load() == started || !q.retire(b, &w) {
 		b.state.Store(over)
 		q.leaveSync(&w)

@@ -13,6 +13,8 @@ func (m *machine) Run(b *Batch) {
 	}
 	switch {
 	case len(b.Ops) == 0:
+	case b.Stager != nil:
+		m.runStaged(b)
 	case len(b.Ops) == 1 && b.Ops[0].Len <= sliceBytes:
 		b.Ops[0].slices = 1
 		m.solo.perform(b, claim{0, 1 << 32})
@@ -20,6 +22,9 @@ func (m *machine) Run(b *Batch) {
 		m.many(b)
 	}
 	b.state.Store(over)
+	if b.order == Unordered {
+		return
+	}
 	var w wakes
 	m.queue.leaveSync(&w)
 	w.fire()
