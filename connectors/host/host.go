@@ -20,6 +20,7 @@ var (
 	_ connectors.Embedded    = Connector{}
 	_ connectors.Copier      = Connector{}
 	_ connectors.StreamFuncs = Connector{}
+	_ connectors.Stager      = Connector{}
 )
 
 // New returns the connector.
