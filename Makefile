@@ -64,6 +64,9 @@ check: build ## gofmt, vet, staticcheck, import rules, headers, Go unit tests (2
 check-c: build $(B)/test-c ## the C suite on the host device (FILTER=name for a part)
 	$(PYTHON) test/c/run.py --lib $(B)/libphoenix.so --bin $(B)/test-c $(FILTER)
 
+check-c-staged: build $(B)/test-c ## the C suite on the host device, through host staging
+	$(PYTHON) test/c/run.py --lib $(B)/libphoenix.so --bin $(B)/test-c --staged $(or $(STAGED),most) $(FILTER)
+
 check-py: build ## the Python suite on the host device
 	$(PYTHON) test/run_pytest.py $(if $(FILTER),-k $(FILTER)) test/python
 
@@ -131,4 +134,4 @@ $(B)/test-c: $(B)/libphoenix.so inject FORCE
 	$(MAKE) -C test/c LIB=$(TOP)/$(B)/libphoenix.so OUT=$(TOP)/$@
 
 FORCE:
-.PHONY: inject help build demo test check check-c check-py check-containers soak bench bench-tools bench-carry bench-go install uninstall asan deps clean toolchain vendor-name FORCE
+.PHONY: inject help build demo test check check-c check-c-staged check-py check-containers soak bench bench-tools bench-carry bench-go install uninstall asan deps clean toolchain vendor-name FORCE

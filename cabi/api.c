@@ -63,6 +63,13 @@ API int phxfs_find_dev(int device_id) {
   LEAVE(r);
 }
 
+API int phxfs_get_map_mode(int device_id) {
+  ENTER("phxfs_get_map_mode");
+  if (err) return refused(err);
+  struct go_map_mode_return r = go_map_mode(device_id);
+  LEAVE(r);
+}
+
 API int phxfs_regmem(int device_id, const void *addr, size_t len, void **target_addr) {
   ENTER("phxfs_regmem");
   if (err) return refused(err);

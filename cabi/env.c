@@ -31,6 +31,16 @@ static int level(struct phx_env *e) {
   return PHX_LOG_ERROR; /* someone wants to know something */
 }
 
+static int mode(struct phx_env *e) {
+  static const char *const names[] = {"full", "host_staging", "auto"};
+  const char *v = secure_getenv("PHXFS_MODE");
+  if (!v || !*v) return PHX_MODE_FULL;
+  for (int i = 0; i < 3; i++)
+    if (!strcasecmp(v, names[i])) return i;
+  reject(e, "PHXFS_MODE", "is none of full, host_staging, auto: full is used");
+  return PHX_MODE_FULL;
+}
+
 static int number(struct phx_env *e, const char *name, long low, long high) {
   const char *v = secure_getenv(name);
   if (!v || !*v) return 0;
@@ -48,6 +58,8 @@ void phx_env_read(struct phx_env *e) {
   e->log_level = level(e);
   e->workers = number(e, "PHXFS_WORKERS", 1, 64);
   e->queue_depth = number(e, "PHXFS_QUEUE_DEPTH", 8, 4096);
+  e->mode = mode(e);
+  e->staging_mb = number(e, "PHXFS_STAGING_MB", 1, 65536);
   text(e, "PHXFS_LOG_FILE", e->log_file, sizeof e->log_file, "");
   text(e, "PHXFS_VENDOR", e->vendor, sizeof e->vendor, "");
   text(e, "PHXFS_IO_ENGINE", e->io_engine, sizeof e->io_engine, "");

@@ -8,11 +8,15 @@
 
 enum { PHX_LOG_OFF = 0, PHX_LOG_ERROR, PHX_LOG_WARN, PHX_LOG_INFO, PHX_LOG_DEBUG };
 
+enum { PHX_MODE_FULL = 0, PHX_MODE_HOST_STAGING, PHX_MODE_AUTO }; /* core.Mode */
+
 struct phx_env {
   pid_t pid;            /* process in which it was read */
   int log_level;        /* PHXFS_LOG: PHX_LOG_* */
   int workers;          /* PHXFS_WORKERS: 1..64, 0 = not set or not a number in range */
   int queue_depth;      /* PHXFS_QUEUE_DEPTH: 8..4096, 0 as above */
+  int mode;             /* PHXFS_MODE: PHX_MODE_* */
+  int staging_mb;       /* PHXFS_STAGING_MB: 1..65536, 0 as above */
   char log_file[1024];  /* PHXFS_LOG_FILE; "" = stderr */
   char vendor[32];      /* PHXFS_VENDOR */
   char io_engine[32];   /* PHXFS_IO_ENGINE */

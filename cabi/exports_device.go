@@ -72,6 +72,17 @@ func go_deregmem(id C.int, addr C.uintptr_t, n C.size_t) (rc, eno C.int) {
 	return 0, 0
 }
 
+//export go_map_mode
+func go_map_mode(id C.int) (rc, eno C.int) {
+	defer contain("phxfs_get_map_mode", &rc, -eio, &eno)
+	inject(C.PHX_IN_MAP_MODE)
+	mode, err := process.lib.MapMode(int(id))
+	if err != nil {
+		return minusErrno(failed(core.Event{Call: "phxfs_get_map_mode", Device: int32(id), FD: -1}, err))
+	}
+	return C.int(mode), 0
+}
+
 //export go_engine_name
 func go_engine_name() (uring, eno C.int) {
 	defer contain("phxfs_io_engine_name", &uring, 0, &eno)

@@ -44,5 +44,9 @@ var (
 
 	_ [C.PHX_RING_FDS * 4]struct{} = [unsafe.Sizeof(engine.RingFDs{})]struct{}{}
 
+	_ [C.PHX_MODE_FULL]struct{}         = [core.ModeFull]struct{}{}
+	_ [C.PHX_MODE_HOST_STAGING]struct{} = [core.ModeHostStaging]struct{}{}
+	_ [C.PHX_MODE_AUTO]struct{}         = [core.ModeAuto]struct{}{}
+
 	_ [C.PHX_GATE_CLOSED >> 16]struct{} = [gate.ClosedBit >> 16]struct{}{}
 )

@@ -50,6 +50,9 @@ func go_start(s *C.struct_phx_state, e *C.struct_phx_env) (eno C.int) {
 		Ledger:       pins,
 		Log:          log,
 		CollectorOff: true, // start.c
+
+		Mode:         core.Mode(e.mode),
+		StagingBytes: uint64(e.staging_mb) << 20,
 	})
 	process.lib.Adopt(pins.heritage())
 	stack.SpareThreads(C.PHX_SPARE_THREADS)

@@ -69,7 +69,7 @@ func transferValue(err error) (rc C.int64_t, eno C.int) {
 	return -C.int64_t(errno), C.int(errno)
 }
 
-// minusErrno: the batch calls.
+// minusErrno: get_map_mode, the batch calls.
 func minusErrno(err error) (rc, eno C.int) {
 	_, errno := classify(err)
 	return -C.int(errno), C.int(errno)

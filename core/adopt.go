@@ -16,16 +16,17 @@ type Heritage struct {
 // parent's to do. What the parent was making or taking down when it forked is
 // left out. Adopt comes before any other call of a fresh Library.
 func (l *Library) Adopt(h Heritage) {
+	l.inheritReach(h.Pins)
 	for i := range l.devices {
 		d := &l.devices[i]
 		if h.Opens[i] == 0 {
 			continue
 		}
 		d.state, d.opens = deviceOpen, h.Opens[i]
-		if d.embedded {
-			d.node, _ = l.openNode("", i)
+		if l.reach() == reachEmbedded {
+			d.node, _ = l.openNode(l.devDir, i)
 		} else {
-			d.node = &borrowedNode{open: func() (Node, error) { return l.openNode(l.devDir, i) }}
+			d.node = &borrowedNode{open: func() (Node, error) { return l.openDevice(i) }}
 		}
 	}
 	for _, p := range h.Pins {

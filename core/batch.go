@@ -39,7 +39,7 @@ func (l *Library) takeBatch(call string) *batch {
 // giveBatch returns the batch and its room to the pools.
 func (l *Library) giveBatch(b *batch) {
 	l.arrays.give(b)
-	b.reqs, b.Done = nil, nil
+	b.reqs, b.Done, b.Stager = nil, nil, nil
 	l.batches.give(b.index)
 }
 

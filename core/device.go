@@ -12,14 +12,13 @@ type device struct {
 	// mu keeps: ranges are sorted and disjoint; a registration is in ranges
 	// from its reservation to its end; node is set in deviceOpen and
 	// deviceClosing. Readers: resolve, without any wait or system call inside.
-	mu       sync.RWMutex
-	changed  sync.Cond // on mu: state, calls or the state of a registration changed
-	state    deviceState
-	opens    int // phxfs_open calls not yet matched by phxfs_close
-	calls    int // regmem and deregmem calls inside; only while it is 0 may the last close take the registrations down
-	node     Node
-	embedded bool // no node behind: nothing is due for its registrations
-	ranges   rangeTable
+	mu      sync.RWMutex
+	changed sync.Cond // on mu: state, calls or the state of a registration changed
+	state   deviceState
+	opens   int // phxfs_open calls not yet matched by phxfs_close
+	calls   int // regmem and deregmem calls inside; only while it is 0 may the last close take the registrations down
+	node    Node
+	ranges  rangeTable
 }
 
 // deviceState: closed → opening → open → closing → closed.

@@ -23,7 +23,7 @@ func (l *Library) FindDevice(ordinal int) (int, error) {
 			return int(known) - 1, nil
 		}
 	}
-	index, err := l.conn.FindDevice(ordinal)
+	index, err := l.findDevice(ordinal)
 	if err != nil {
 		return 0, l.detailed(l.errs.of(errnoOf(err), ReasonFindDevice), err)
 	}

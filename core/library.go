@@ -29,6 +29,11 @@ type Config struct {
 	// CollectorOff: the garbage collector should never run, and one event
 	// tells if it does.
 	CollectorOff bool
+	// Mode says how device memory is reached.
+	Mode Mode
+	// StagingBytes is the host memory that staging one device may take; 0:
+	// staging.DefaultBytes.
+	StagingBytes uint64
 }
 
 // Library is the whole library of one process. Its methods may be called from
@@ -46,7 +51,11 @@ type Library struct {
 	errs      errorTable
 	valve     *valve              // nil: the collector may run
 	leaveDone func(*engine.Batch) // asyncDone, made once
+	stage     connectors.Stager   // nil: the connector cannot be staged
+	stageSize uint64              // Config.StagingBytes
+	slots     engine.Stager       // of batches of staged devices; made once
 
+	reached atomic.Int32 // a reach; changes once, from reachUndecided
 	devices [Devices]device
 	found   ordinals
 	regs    slab[registration]
@@ -67,6 +76,7 @@ func New(c Config) *Library {
 		ledger:    c.Ledger,
 		log:       c.Log,
 		io:        c.IO,
+		stageSize: c.StagingBytes,
 	}
 	if l.io == nil {
 		l.io = engine.Kernel()
@@ -82,22 +92,23 @@ func New(c Config) *Library {
 	if l.openNode == nil {
 		l.openNode = openDeviceNode
 	}
-	embedded, isEmbedded := c.Connector.(connectors.Embedded)
-	if isEmbedded {
+	if embedded, ok := c.Connector.(connectors.Embedded); ok {
 		node := Node(embeddedNode{embedded})
 		l.openNode = func(string, int) (Node, error) { return node, nil }
 	}
+	l.setUpReach(c.Mode)
 	if l.ledger == nil {
 		l.ledger = new(pinLedger)
 	}
 	for i := range l.devices {
 		d := &l.devices[i]
-		d.id, d.embedded, d.changed.L = int32(i), isEmbedded, &d.mu
+		d.id, d.changed.L = int32(i), &d.mu
 	}
 	l.regs.init = func(i uint32, r *registration) { r.slot = i }
 	l.batches.init = func(i uint32, b *batch) { b.index = i }
 	l.arrays.setUp()
 	l.leaveDone = l.asyncDone
+	l.slots = slots{l}
 	return l
 }
 

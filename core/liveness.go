@@ -9,7 +9,7 @@ import "libphoenix/connectors"
 // identity is what the vendor says of the memory now. Without a way to ask it
 // is as if no vendor library were there.
 func (l *Library) identity(r *registration) (id uint64, state int32) {
-	if l.life == nil || r.dev.embedded {
+	if l.life == nil || l.reach() != reachNode {
 		return 0, int32(connectors.LifeUnasked)
 	}
 	id, life := l.life.Identity(r.addr)

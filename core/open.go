@@ -44,7 +44,7 @@ func (l *Library) Open(id int) error {
 		d.changed.Broadcast()
 		d.mu.Unlock()
 	}()
-	opened, err := l.openNode(l.devDir, id)
+	opened, err := l.openDevice(id)
 	if err != nil {
 		return l.detailed(l.errs.of(errnoOf(err), ReasonOpenNode), err)
 	}

@@ -116,7 +116,7 @@ func (l *Library) mapPin(r *registration) (HostAddr, error) {
 	p.Addr, p.Len = uint64(r.addr), r.lenBytes
 	p.Identity, p.Life = l.identity(r)
 	due := PinEmbedded
-	if !d.embedded {
+	if l.reach() == reachNode {
 		due = PinMapped
 		if l.life == nil || p.Life != int32(connectors.LifeUnasked) {
 			l.ledger.Pinned()

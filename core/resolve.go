@@ -3,7 +3,6 @@ package core
 import (
 	"syscall"
 
-	"libphoenix/core/gate"
 	"libphoenix/engine"
 )
 
@@ -15,18 +14,19 @@ const resolveChunk = 1024
 
 // resolver turns the requests of one batch into ops.
 type resolver struct {
-	l    *Library
-	b    *batch
-	dev  *device       // its mu is read-locked; nil: none is
-	reg  *registration // of the last device request, valid while dev is locked; nil: none
-	held uint32        // group of the last op: its gate is entered already; 0: none
+	l      *Library
+	b      *batch
+	dev    *device       // its mu is read-locked; nil: none is
+	reg    *registration // of the last device request, valid while dev is locked; nil: none
+	stager engine.Stager // nil: device memory is mapped
+	held   uint32        // group of the last op: its gate is entered already; 0: none
 }
 
 // resolve reads each request once. One that can be carried out becomes an op
 // of b that holds the gate of its registration; consecutive ops of the same
 // registration share one entry. The others count in b.unresolved.
 func (l *Library) resolve(reqs []Request, b *batch) {
-	rs := resolver{l: l, b: b}
+	rs := resolver{l: l, b: b, stager: l.stager()}
 	defer rs.unlock()
 	report := l.logs(LevelError)
 	for i := range reqs {
@@ -71,6 +71,7 @@ func (rs *resolver) add(q Request, index uint32) Reason {
 		if group = r.group(); group != rs.held && !r.gate().Enter() {
 			return ReasonRegionClosing
 		}
+		rs.b.Stager = rs.stager
 	}
 	rs.held = group
 	rs.b.Ops = append(rs.b.Ops, engine.Op{ // room for all requests: never moves
@@ -110,8 +111,8 @@ func (rs *resolver) unlock() {
 	}
 }
 
-// enter is resolve for a single transfer: the caller leaves the gate.
-func (l *Library) enter(id int32, buf DevAddr, bufOff int64, n uint64) (*gate.Gate, HostAddr, *Error) {
+// enter is resolve for a single transfer: the caller leaves the registration's gate.
+func (l *Library) enter(id int32, buf DevAddr, bufOff int64, n uint64) (*registration, HostAddr, *Error) {
 	d, bad := l.device(int(id))
 	if bad != nil {
 		return nil, 0, bad
@@ -132,11 +133,10 @@ func (l *Library) enter(id int32, buf DevAddr, bufOff int64, n uint64) (*gate.Ga
 	if why != 0 {
 		return nil, 0, errOutside
 	}
-	g := r.gate()
-	if !g.Enter() {
+	if !r.gate().Enter() {
 		return nil, 0, errRegionClosing
 	}
-	return g, host, nil
+	return r, host, nil
 }
 
 // tellUnresolved reports a request that got no op.

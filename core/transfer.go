@@ -33,12 +33,18 @@ func (l *Library) Transfer(k engine.Kind, fd, id int32, buf DevAddr, bufOff, n, 
 		}
 		return l.fellShort(Event{Call: transferCalls[k], Device: -1, Addr: uint64(host), Len: uint64(n), Offset: off, FD: fd}, moved, errno)
 	}
-	g, host, bad := l.enter(id, buf, bufOff, uint64(n))
+	r, host, bad := l.enter(id, buf, bufOff, uint64(n))
 	if bad != nil {
 		return 0, bad
 	}
-	defer g.Leave()
-	moved, errno := l.move(k, fd, host, uint64(n), off)
+	defer r.gate().Leave()
+	var moved int64
+	var errno syscall.Errno
+	if l.reach() == reachStaged {
+		moved, errno = l.moveStaged(k, fd, host, uint64(n), off, r.group())
+	} else {
+		moved, errno = l.move(k, fd, host, uint64(n), off)
+	}
 	if moved == n {
 		return moved, nil
 	}

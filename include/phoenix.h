@@ -352,6 +352,19 @@ int phxfs_batch_destroy(phxfs_batch_t *handle);
  */
 const char *phxfs_io_engine_name(void);
 
+/*
+ * Tells how this process reaches the memory of an open device (PHXFS_MODE).
+ *
+ * device_id   0..7.
+ * Returns     0 full: the kernel module maps it; also the host connector's
+ *             plain memory. 2 host staging: data goes through host memory and
+ *             is copied by the vendor's driver. (1, the kernel module's own
+ *             staging, is not returned yet.)
+ *             -EINVAL: EINVAL bad id. -ENODEV: ENODEV not open.
+ * Blocking    No.
+ */
+int phxfs_get_map_mode(int device_id);
+
 /* phxfs_find_dev by the name that CUDA programs use. Not a symbol of the library. */
 static inline int phxfs_find_dev_for_cuda_gpu(int device_id)
 {

@@ -121,6 +121,7 @@ def main():
         go_suite("go, race detector", "-race")
         c_suite("C, host device", "check-c", "c.json")
         c_suite("C, exits with the sync engine", "check-c", "exit-sync.json", "--env PHXFS_IO_ENGINE=sync exit_")
+        c_suite("C, staged", "check-c-staged", "staged.json")
         python_suite("Python, host device")
         lines("containers", sys.executable, "test/process/containers.py", "docker")
         lines("arm64, emulated", "test/arm64.sh", "quick")

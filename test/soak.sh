@@ -23,5 +23,7 @@ make --no-print-directory -s -C test/stress/cores
 test/stress/cores/cores.sh build $((600 * n))
 echo "== forks of parents that never rest, half of them under load"
 test/stress/fork/run.sh $((20000 * n))
+echo "== the C suite through host staging"
+for ((i = 1; i <= n; i++)); do make --no-print-directory check-c-staged STAGED=all; done
 echo "== the C suite, repeated"
 for ((i = 1; i <= 10 * n; i++)); do make --no-print-directory check-c >build/soak-c.log 2>&1 || { cat build/soak-c.log; exit 1; }; tail -n 1 build/soak-c.log; done

@@ -24,8 +24,9 @@ const (
 // package is its own.
 var rooms = []room{
 	{"cabi", []string{"core", "core/gate", "connectors", "connectors/registry", "engine", "internal/stack", "internal/version"}, []string{xsys}},
-	{"core", []string{"core/gate", "engine", "connectors", "internal/phxdev"}, []string{xsys}},
+	{"core", []string{"core/gate", "core/staging", "engine", "connectors", "internal/phxdev"}, []string{xsys}},
 	{"core/gate", []string{"internal/futex"}, []string{xsys}},
+	{"core/staging", []string{"engine", "connectors", "internal/futex"}, nil},
 	{"engine", []string{"internal/futex", "internal/uring", "internal/smallfile"}, []string{xsys}},
 	{"connectors", nil, nil},
 	{"connectors/registry", []string{"connectors", "connectors/..."}, nil},

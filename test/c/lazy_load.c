@@ -78,7 +78,7 @@ static void words(const char *command, char *to, size_t size) {
 
 static const char *const abi = /* docs/abi.md: never fewer than these */
   "phxfs_batch_destroy phxfs_batch_submit_read phxfs_batch_submit_write phxfs_batch_wait phxfs_close phxfs_deregmem "
-  "phxfs_find_dev phxfs_get_page_size phxfs_io_engine_name phxfs_open phxfs_read phxfs_read_batch phxfs_regmem "
+  "phxfs_find_dev phxfs_get_map_mode phxfs_get_page_size phxfs_io_engine_name phxfs_open phxfs_read phxfs_read_batch phxfs_regmem "
   "phxfs_write phxfs_write_batch";
 
 static void exports_are_the_public_functions(void) {

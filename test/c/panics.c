@@ -65,6 +65,7 @@ static void child_calls(void) {
     PANICS(PHX_IN_CLOSE, lib.close(0), -1);
     PANICS(PHX_IN_PAGE_SIZE, lib.get_page_size(), 65536);
     PANICS(PHX_IN_FIND_DEV, lib.find_dev(0), -1);
+    PANICS(PHX_IN_MAP_MODE, lib.get_map_mode(0), -EIO);
     PANICS(PHX_IN_REGMEM, lib.regmem(0, w, T_PAGE, &target), -EIO);
     PANICS(PHX_IN_DEREGMEM, lib.deregmem(0, m, 16 * T_PAGE), -1);
     PANICS(PHX_IN_TRANSFER, lib.read(fd, 0, m, 0, 16, 0), -EIO);

@@ -23,6 +23,7 @@ struct t_api {
   __typeof__(&phxfs_batch_wait) wait;
   __typeof__(&phxfs_batch_destroy) destroy;
   __typeof__(&phxfs_io_engine_name) engine_name;
+  __typeof__(&phxfs_get_map_mode) get_map_mode;
 };
 
 static inline const char *t_lib(void) {
@@ -60,6 +61,7 @@ static inline bool t_load(struct t_api *a) {
   T_GET(wait, "phxfs_batch_wait");
   T_GET(destroy, "phxfs_batch_destroy");
   T_GET(engine_name, "phxfs_io_engine_name");
+  T_GET(get_map_mode, "phxfs_get_map_mode");
 #undef T_GET
   return !t_failed();
 }
