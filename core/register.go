@@ -66,7 +66,7 @@ func (l *Library) checkRange(addr DevAddr, n uint64) *Error {
 // the host address of a live one that it counted a reference for.
 func (l *Library) reserve(d *device, addr DevAddr, n uint64) (*registration, HostAddr, *Error) {
 	fresh := l.takeRegistration() // nil is an error only if it is needed
-	host, bad := HostAddr(0), (*Error)(nil)
+	host, bad, refs := HostAddr(0), (*Error)(nil), uint32(1)
 	d.mu.Lock()
 	for {
 		if bad = d.stateErrorLocked(); bad != nil {
@@ -79,7 +79,7 @@ func (l *Library) reserve(d *device, addr DevAddr, n uint64) (*registration, Hos
 		}
 		if r == nil {
 			fresh.dev, fresh.addr, fresh.lenBytes, fresh.borrowed = d, addr, n, false
-			fresh.state, fresh.refs = regReserved, 1
+			fresh.state, fresh.refs = regReserved, refs
 			d.ranges.insert(fresh)
 			d.mu.Unlock()
 			return fresh, 0, nil
@@ -89,14 +89,13 @@ func (l *Library) reserve(d *device, addr DevAddr, n uint64) (*registration, Hos
 			break
 		}
 		if r.state == regLive {
-			if r.refs == math.MaxUint32 {
-				bad = errNoMemory
+			var old uint32
+			host, old, bad = l.duplicateLocked(d, r, refs, fresh != nil)
+			if host != 0 || bad != nil {
 				break
 			}
-			r.refs++
-			atomic.StoreUint32(&r.pin.Refs, r.refs)
-			host = r.host
-			break
+			refs += old
+			continue
 		}
 		d.changed.Wait()
 	}

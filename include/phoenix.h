@@ -173,7 +173,9 @@ int phxfs_find_dev(int device_id);
  * target_addr out: host address of the first byte. It is a real mapping: the
  *             caller may read, write, or pread into [target, target + len).
  * Returns     0. The same (addr, len) again while live counts one more reference
- *             and gives the same target.
+ *             and gives the same target; unless the vendor says that other
+ *             memory lies there now: then the range is mapped afresh, and target
+ *             is the new mapping's.
  *             -EINVAL: EINVAL NULL addr or target_addr, len 0 or unaligned, addr
  *             unaligned, addr + len overflows, device_id out of range, overlap
  *             with another registration (live or being released);
