@@ -82,8 +82,12 @@ bench: deps bench-tools ## measure against the yardsticks: table, bench/RESULTS.
 
 bench-carry: deps bench-tools ## build/carry: what measuring on another machine needs
 	rm -rf $(B)/carry && mkdir -p $(B)/carry
-	cp bench/compare bench/*.py $(B)/bench/*.so $(B)/bench/phx $(B)/bench/phx_bench $(B)/carry/
+	cp bench/compare bench/scale bench/*.py $(B)/bench/*.so $(B)/bench/phx $(B)/bench/phx_bench $(B)/carry/
 	cp bench/carry.sh $(B)/carry/run.sh
+
+bench-scale: deps bench-tools $(B)/test-c ## throughput and CPU by helpers, callers, batch size; 100 GiB; 10^7 requests
+	bench/scale --data $(BENCH_DATA) --save $(B)/bench/scale.json
+	$(PYTHON) bench/render.py $(B)/bench/scale.json
 
 bench-go: build ## Go benchmarks of the engine, the range table and registration
 	$(GO) test -run '^$$' -bench . -benchmem ./engine ./core
@@ -134,4 +138,4 @@ $(B)/test-c: $(B)/libphoenix.so inject FORCE
 	$(MAKE) -C test/c LIB=$(TOP)/$(B)/libphoenix.so OUT=$(TOP)/$@
 
 FORCE:
-.PHONY: inject help build demo test check check-c check-c-staged check-py check-containers soak bench bench-tools bench-carry bench-go install uninstall asan deps clean toolchain vendor-name FORCE
+.PHONY: inject help build demo test check check-c check-c-staged check-py check-containers soak bench bench-tools bench-carry bench-scale bench-go install uninstall asan deps clean toolchain vendor-name FORCE

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""render.py RESULT.json...: from what `compare --save` wrote, one section of
-RESULTS.md for each machine (an earlier one of the same machine is replaced,
-what others wrote in the file stays) and its plots in plots/."""
+"""render.py RESULT.json...: from what `compare --save` and `scale --save` wrote,
+a section of RESULTS.md for each machine (an earlier one of the same machine is
+replaced, what others wrote in the file stays) and plots in plots/."""
 import json
 import os
 import re
@@ -49,6 +49,21 @@ def section(result, pictures):
             yield f"![{what}](plots/{os.path.basename(path)})"
 
 
+def scaling(result):
+    m = result["machine"]
+    yield f"## Scaling on {m['cpus']} CPUs, {m['machine']}, Linux {m['kernel']}\n"
+    yield f"{result['date']}, `{result['command']}`, {result['seconds']} s.\n"
+    for s in result["series"]:
+        yield f"\n**{s['title']}**\n\n| {s['what']} | IO/s | MB/s | CPU us/IO | p50 us | p99 us |\n|--:|--:|--:|--:|--:|--:|"
+        for r in s["rows"]:
+            yield (f"| {r['value']} | {r['iops']:.0f} | {r['iops'] * r['size'] / 1e6:.0f} | {r['cpu_us_per_io']:.3f} "
+                   f"| {r['p50_us']:.1f} | {r['p99_us']:.1f} |")
+    h = result["huge"]
+    yield (f"\nOne request of {h['size'] / 2**30:.0f} GiB (sparse file, O_DIRECT): {h['seconds']:.1f} s; the process grew by "
+           f"{h['grown_kib']} KiB." if h else "")
+    yield f"\n{result['collections']['text']}" if result["collections"] else ""
+
+
 def put(name, body):
     begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
     with open(RESULTS) as f:
@@ -64,6 +79,11 @@ def main():
     for path in sys.argv[1:]:
         with open(path) as f:
             result = json.load(f)
+        if "series" in result:
+            name = f"{result['machine']['cpus']}-cpus-scale"
+            put(name, "\n".join(scaling(result)))
+            print(f"bench/RESULTS.md: section {name}")
+            continue
         if not result["cells"]:
             print(f"{path}: nothing was measured", file=sys.stderr)
             continue

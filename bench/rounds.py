@@ -17,10 +17,10 @@ class Driver:
         self.emulator = os.path.join(folder, "phx")
         self.file = os.path.join(data, "phx_bench.dat")
 
-    def measure(self, lib, cell, seconds=None):
+    def measure(self, lib, cell, seconds=None, environment=None):
         """The driver's line about one library as a dict."""
         env = {k: v for k, v in os.environ.items() if not k.startswith("PHXFS_")}
-        env["PHXFS_VENDOR"] = "HOST"
+        env.update({"PHXFS_VENDOR": "HOST"}, **(environment or {}))
         command = [self.program, "--json", "--lib", lib, "--file", self.file, *shlex.split(cell.args)]
         if "--seconds" not in command:
             command += ["--seconds", str(seconds or cell.seconds)]

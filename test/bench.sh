@@ -31,7 +31,7 @@ more() {
   modes "$1" && driver "$1" -v --mode single && driver "$1" --mode async --count 32 -v --registered --pattern scattered &&
     driver "$1" --mode submit --count 4 && driver "$1" --mode threads --threads 3 --count 4 -v &&
     driver "$1" --mode regmem --live 10 && driver "$1" --mode load --count 8 &&
-    driver "$1" --count 2 --size 1M --sparse
+    driver "$1" --count 2 --size 1M --sparse && driver "$1" --mode huge --sparse --size 1G
 }
 tabled() { # a table, with a cell of every kind but those that need gigabytes
   for cell in "4K, n=8" "threads (IO/s)" "with 1 live"; do

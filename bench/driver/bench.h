@@ -89,10 +89,12 @@ void mode_single(const struct options *o, const struct api *a);
 void mode_threads(const struct options *o, const struct api *a);
 void mode_regmem(const struct options *o, const struct api *a);
 void mode_load(const struct options *o);
+void mode_huge(const struct options *o, const struct api *a);
 
 /* ios: requests carried out in the measured part. */
 void report(const struct options *o, const struct api *a, struct samples *s, double ios);
-/* Threads and resident bytes of this process, now. */
+/* Threads and resident bytes of this process, now; memory that it shares does
+ * not count. */
 void process_size(long *threads, long *rss_bytes);
 void machine_json(FILE *f); /* "kernel": .., "cpus": .., "machine": .. */
 void machine_lines(FILE *f);

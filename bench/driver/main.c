@@ -64,6 +64,7 @@ int main(int argc, char **argv) {
   else if (!strcmp(o.mode, "async") || !strcmp(o.mode, "submit")) mode_async(&o, &a);
   else if (!strcmp(o.mode, "single")) mode_single(&o, &a);
   else if (!strcmp(o.mode, "threads")) mode_threads(&o, &a);
+  else if (!strcmp(o.mode, "huge")) mode_huge(&o, &a);
   else fail("no mode is called %s", o.mode);
   return 0;
 }

@@ -10,6 +10,7 @@ static const char usage[] =
     "                  threads: batches from --threads threads at once\n"
     "                  regmem: register, deregister, with --live others alive\n"
     "                  load: threads and memory after loading, after the first batch\n"
+    "                  huge: one request of --size bytes, --sparse, larger than memory\n"
     "  --size BYTES    of a request (4K), suffixes K M G   --count N   requests of a batch (1)\n"
     "  --pattern P     random (default), sequential: contiguous in file and memory,\n"
     "                  scattered: contiguous in the file only\n"

@@ -57,11 +57,13 @@ static double at(const struct samples *s, double part) { return s->us[(long)((do
 
 void process_size(long *threads, long *rss_bytes) {
   char line[256];
+  long kib;
   FILE *f = fopen("/proc/self/status", "re");
   *threads = *rss_bytes = 0;
   while (f && fgets(line, sizeof line, f)) {
     sscanf(line, "Threads: %ld", threads);
-    if (sscanf(line, "VmRSS: %ld", rss_bytes) == 1) *rss_bytes <<= 10;
+    if (sscanf(line, "VmRSS: %ld", &kib) == 1) *rss_bytes += kib << 10;
+    if (sscanf(line, "RssShmem: %ld", &kib) == 1) *rss_bytes -= kib << 10;
   }
   if (f) fclose(f);
 }
