@@ -164,6 +164,59 @@ def test_workers_set_after_load(workers):
     assert workers + 1 <= got["threads"] <= workers + 48, f"{got['threads']} threads with PHXFS_WORKERS={workers}"
 
 
+@pytest.mark.parametrize("depth", [8, 1024])
+def test_queue_depth_set_after_load(depth):
+    got = python(
+        """
+        def entries():  # fdinfo of a ring, kernel 5.17 and later
+            for fd in os.listdir("/proc/self/fdinfo"):
+                try:
+                    for line in open("/proc/self/fdinfo/" + fd):
+                        if line.startswith("SqMask:"):
+                            yield int(line.split()[1], 16) + 1
+                except OSError:
+                    pass
+        lib = load()
+        os.environ.update(PHXFS_VENDOR="HOST", PHXFS_QUEUE_DEPTH="{}")
+        right = read_batch(lib, 300)
+        say(right=right, engine=lib.phxfs_io_engine_name().decode(), entries=sorted(entries()))
+        """.format(depth)
+    )
+    assert got["right"] == [0, True]
+    if got["engine"] != "io_uring":
+        need.missing("io_uring", "the engine is " + got["engine"])
+    if not got["entries"]:
+        need.pointless("a kernel that tells the size of a ring")
+    assert set(got["entries"]) >= {depth} and max(got["entries"]) == depth
+
+
+@pytest.mark.parametrize("mode, number", [("full", 0), ("host_staging", 2)])
+def test_mode_set_after_load(mode, number):
+    got = python(
+        """
+        lib = load()
+        os.environ.update(PHXFS_VENDOR="HOST", PHXFS_MODE="{}")
+        say(open=lib.phxfs_open(0), mode=lib.phxfs_get_map_mode(0))
+        """.format(mode)
+    )
+    assert got == {"open": 0, "mode": number}
+
+
+@pytest.mark.parametrize("name", ["PHXFS_QUEUE_DEPTH", "PHXFS_WORKERS", "PHXFS_STAGING_MB", "PHXFS_MODE", "PHXFS_LOG"])
+def test_bad_value_set_after_load_is_told(tmp_path, name):
+    log = tmp_path / "log"
+    got = python(
+        """
+        lib = load()
+        os.environ.update(PHXFS_VENDOR="HOST", PHXFS_LOG="error", PHXFS_LOG_FILE={!r})
+        os.environ[{!r}] = "nonsense"
+        say(mode=lib.phxfs_find_dev(3))
+        """.format(str(log), name)
+    )
+    assert got == {"mode": 3}
+    assert re.fullmatch(rf'libphoenix\[\d+\] error call=environment errno=EINVAL reason="{name} is .*"\n', log.read_text())
+
+
 def test_sysfs_root_set_after_load(tmp_path):
     fake = os.path.join(os.path.dirname(LIB), "test-c", "libcuda.so.1")
     if not os.path.exists(fake):
