@@ -1,6 +1,10 @@
-/* library [exit]: open, register, read, release through libphoenix. What fails
- * once is tried again. With "exit" it ends with everything open. */
+/* library [exit | close | killed | freed-deregmem | freed-close | freed-exit]: open, register,
+ * read, release through libphoenix. What fails once is tried again. With "exit"
+ * it ends with everything open, "killed" runs no exit handler. freed-*: the driver frees the device memory, as
+ * cudaFree does, before the registration is given back in that way. */
 #include "kit.h"
+
+#include <dlfcn.h>
 
 #include "phoenix.h"
 
@@ -22,8 +26,16 @@ static void reads(int fd, char *target) {
 	CHECK(memcmp(target, data, N) == 0);
 }
 
+/* The vendor's library (fake_gpus.c) and the driver both know it. */
+static void freed(void) {
+	void (*gone)(unsigned long long, unsigned long long) = (void (*)(unsigned long long, unsigned long long))dlsym(RTLD_DEFAULT, "fake_gpus_free");
+	CHECK(gone != NULL);
+	gone(GPU, N);
+	CHECK(command("revoke") == 0);
+}
+
 int main(int argc, char **argv) {
-	(void)argv;
+	const char *how = argc > 1 ? argv[1] : "";
 	int fd = file(), r;
 	void *target = NULL;
 	r = phxfs_open(0);
@@ -41,8 +53,16 @@ int main(int argc, char **argv) {
 		q[i] = (phxfs_io_req_t){.fd = fd, .device_id = 0, .buf = (void *)GPU, .buf_offset = i * 65536, .nbytes = 65536, .f_offset = i * 65536};
 	printf("batch %d ", phxfs_read_batch(q, 4));
 	CHECK(memcmp(target, data, N) == 0);
-	if (argc > 1)
+	if (strncmp(how, "freed", 5) == 0)
+		freed();
+	if (strcmp(how, "killed") == 0)
+		_exit(0);
+	if (strstr(how, "exit"))
 		return 0;
+	if (strstr(how, "close")) {
+		printf("close %d\n", phxfs_close(0));
+		return 0;
+	}
 	r = phxfs_deregmem(0, gpu, N);
 	printf("deregmem %d ", r);
 	if (r != 0) {
