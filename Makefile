@@ -67,6 +67,9 @@ check-c: build $(B)/test-c ## the C suite on the host device (FILTER=name for a 
 check-c-staged: build $(B)/test-c ## the C suite on the host device, through host staging
 	$(PYTHON) test/c/run.py --lib $(B)/libphoenix.so --bin $(B)/test-c --staged $(or $(STAGED),most) $(FILTER)
 
+check-emulated: build $(B)/test-c ## the C suite on emulated devices (FILTER as for check-c)
+	$(PYTHON) test/c/run.py --lib $(B)/libphoenix.so --bin $(B)/test-c --emulate $(B)/phx $(FILTER)
+
 check-py: build ## the Python suite on the host device
 	$(PYTHON) test/run_pytest.py $(if $(FILTER),-k $(FILTER)) test/python
 
@@ -138,4 +141,4 @@ $(B)/test-c: $(B)/libphoenix.so inject FORCE
 	$(MAKE) -C test/c LIB=$(TOP)/$(B)/libphoenix.so OUT=$(TOP)/$@
 
 FORCE:
-.PHONY: inject help build demo test check check-c check-c-staged check-py check-containers soak bench bench-tools bench-carry bench-scale bench-go install uninstall asan deps clean toolchain vendor-name FORCE
+.PHONY: inject help build demo test check check-c check-c-staged check-emulated check-py check-containers soak bench bench-tools bench-carry bench-scale bench-go install uninstall asan deps clean toolchain vendor-name FORCE

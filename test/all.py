@@ -105,6 +105,13 @@ def python_suite(suite):
         count(suite, failed=1)
 
 
+def emulated():
+    """The suites again on emulated devices, where any pin left behind fails."""
+    c_suite("C, emulated device", "check-emulated", "emulated.json")
+    c_suite("C, forks on a slow emulated device", "check-emulated", "slow.json",
+            "--inject open:0:0:20:2ms,map:0:0:200:1ms,unmap:0:0:200:2ms fork_")
+
+
 def main():
     begin = time.monotonic()
     for s in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
@@ -125,6 +132,7 @@ def main():
         python_suite("Python, host device")
         lines("containers", sys.executable, "test/process/containers.py", "docker")
         lines("arm64, emulated", "test/arm64.sh", "quick")
+        emulated()
         lines("forks under stress", "test/stress/fork/run.sh")
         lines("examples and README", "test/examples.sh")
         lines("the benchmark works", "test/bench.sh")

@@ -44,6 +44,7 @@ static long long call(const struct row *r) {
 static void drive(const struct row *rows, size_t n) {
   for (size_t i = 0; i < n; i++) {
     const struct row *r = &rows[i];
+    if (t_emulated() && r->call == REGMEM && r->want == -EFAULT) continue; /* memory that only the host connector looks at */
     target = (void *)0x5a5a;
     CHECK_ERR(call(r), r->want, r->eno, "%s: %s (id %d, addr %p, len %zu, fd %d, buf_offset %lld, nbyte %lld, f_offset %lld)",
               names[r->call], r->what, r->id, r->addr, r->len, r->fd, (long long)r->buf_offset,

@@ -25,7 +25,7 @@ static void results_come_at_wait(void) {
   enum { N = 300 };
   static phxfs_io_req_t q[N];
   for (int round = 0; round < 20; round++) {
-    memset(dev, 0, LEN), memset(cpu, 0, LEN);
+    memset(t_host(dev), 0, LEN), memset(cpu, 0, LEN);
     for (int i = 0; i < N; i++) q[i] = (phxfs_io_req_t){fd, i % 2 - 1, i % 2 ? dev : cpu, i * 3000, 3000, i * 17, 111};
     q[7].f_offset = -1;             /* cannot be resolved */
     q[8].device_id = 5;             /* not open */
@@ -78,7 +78,7 @@ static void destroy_writes_no_results_and_forgets_the_array(void) {
     phxfs_io_req_t *q = t_map(T_PAGE);
     for (int i = 0; i < 8; i++) q[i] = (phxfs_io_req_t){fd, 0, dev, i * 4096, 4096, i * 4096, 111};
     q[3].buf = NULL;
-    memset(dev, 0, 8 * 4096);
+    memset(t_host(dev), 0, 8 * 4096);
     phxfs_batch_t *h = phxfs_batch_submit_read(q, 8);
     NEED(h, "submit: %s", t_errno(errno));
     CHECK_OK(phxfs_batch_destroy(h), 0, "round %d", round);
@@ -100,7 +100,7 @@ static void the_array_is_read_at_submit_only(void) {
   NEED_BARRIER(&b, stuck, 4096);
   phxfs_batch_t *head = phxfs_batch_submit_read(&first, 1);
   CHECK(head != NULL && t_barrier_reached(&b), "the first batch's I/O has begun");
-  memset(dev, 0, LEN);
+  memset(t_host(dev), 0, LEN);
   for (int i = 0; i < 8; i++) page[i] = q[i] = (phxfs_io_req_t){fd, 0, dev, i * 4096, 4096, i * 8192, 111};
   phxfs_batch_t *h = phxfs_batch_submit_read(page, 8);
   for (int i = 0; i < 8; i++) page[i] = (phxfs_io_req_t){-1, 99, NULL, -1, 1, -1, 111};

@@ -27,13 +27,13 @@ static void mixed(int n, size_t most) {
     q[i].result = -77;
   }
   memcpy(was, q, sizeof *q * (size_t)n);
-  memset(cpu, 0, LEN), memset(dev0, 0, LEN), memset(dev3, 0, LEN);
+  memset(cpu, 0, LEN), memset(t_host(dev0), 0, LEN), memset(t_host(dev3), 0, LEN);
   CHECK_OK(phxfs_read_batch(q, n), 0, "n %d", n);
   for (int i = 0; i < n && !t_failed(); i++) {
     char *data = (char *)q[i].buf + q[i].buf_offset;
     CHECK_EQ(q[i].result, q[i].nbytes, "n %d, request %d", n, i);
     CHECK_DATA(data, q[i].nbytes, 10 + (uint32_t)i % 2, (uint64_t)q[i].f_offset, "n %d, request %d", n, i);
-    CHECK(q[i].nbytes == room || data[q[i].nbytes] == 0, "n %d, request %d: the byte behind is written", n, i);
+    CHECK(q[i].nbytes == room || ((char *)t_host(data))[q[i].nbytes] == 0, "n %d, request %d: the byte behind is written", n, i);
     q[i].result = -77;
     CHECK(!memcmp(&q[i], &was[i], sizeof *q), "n %d, request %d: a field besides result has changed", n, i);
     q[i].fd = out; /* and back, each to a place of its own */
@@ -99,14 +99,14 @@ static void large_requests_end_where_memory_ends(void) {
   for (size_t i = 0; i < sizeof holes / sizeof *holes; i++) {
     phxfs_io_req_t q = {fd, 0, dev0, 0, ask, 0, 0};
     ssize_t want = t_before_hole(holes[i]);
-    mprotect(dev0 + holes[i], 4096, PROT_NONE);
+    mprotect((char *)t_host(dev0) + holes[i], 4096, PROT_NONE);
     CHECK_OK(phxfs_read_batch(&q, 1), 1, "no access at %zu", holes[i]);
     CHECK_EQ(q.result, want, "read, no access at %zu", holes[i]);
     CHECK_DATA(dev0, holes[i], 6, 0, "no access at %zu", holes[i]);
     q.fd = out;
     CHECK_OK(phxfs_write_batch(&q, 1), 1, "no access at %zu", holes[i]);
     CHECK_EQ(q.result, want, "write, no access at %zu", holes[i]);
-    mprotect(dev0 + holes[i], 4096, PROT_READ | PROT_WRITE);
+    mprotect((char *)t_host(dev0) + holes[i], 4096, PROT_READ | PROT_WRITE);
   }
   close(fd), close(out);
 }

@@ -80,7 +80,7 @@ static void *come_and_go(void *arg) {
     int r = phxfs_regmem(0, m, T_PAGE, &target);
     CHECK_EQ(r, 0, "regmem of an exact duplicate always succeeds, round %d", i);
     if (r) break;
-    CHECK_EQ((intptr_t)target, (intptr_t)m, "round %d", i);
+    if (!t_emulated()) CHECK_EQ((intptr_t)target, (intptr_t)m, "round %d", i);
     CHECK_EQ(phxfs_read(fd, 0, m, 0, 64, 0), 64, "with a reference of our own, round %d", i);
     CHECK_EQ(phxfs_deregmem(0, m, T_PAGE), 0, "round %d", i);
     if (t_failed()) break;

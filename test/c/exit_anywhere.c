@@ -70,6 +70,7 @@ static void child_reader_stuck(void) {
   if (!begin()) return;
   CHECK_OK(lib.open(0), 0, "host");
   CHECK_OK(lib.regmem(0, stuck, T_PAGE, &target), 0, "host");
+  if (getenv("DEVICE")) t_target_made(0, stuck, T_PAGE, target);
   const char *why = t_barrier_arm(&barrier, stuck, 4096);
   NEED(!why, "%s", why);
   pthread_create(&t, NULL, read_stuck, getenv("DEVICE"));
@@ -208,7 +209,10 @@ static void stuck_reader(const char *device) {
   close(err);
 }
 static void a_reader_without_end_delays_exit_by_the_bound(void) { stuck_reader("A"); }
-static void a_device_reader_without_end_delays_exit_by_the_bound(void) { stuck_reader("DEVICE=0"); }
+static void a_device_reader_without_end_delays_exit_by_the_bound(void) {
+  HOST_ONLY("a registration that is busy to the end stays pinned, as it should");
+  stuck_reader("DEVICE=0");
+}
 
 static void underscore_exit_does_not_wait(void) {
   NEED_BARRIERS();

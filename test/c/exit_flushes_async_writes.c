@@ -14,11 +14,11 @@ static void submit_everything(bool device) {
   size_t all = BATCHES * REQS * PIECE;
   char *m = t_map(all);
   void *target;
-  t_fill(m, all, 21, 0);
   if (device) {
     CHECK_OK(phxfs_open(0), 0, "0");
     CHECK_OK(phxfs_regmem(0, m, all, &target), 0, "64 MiB");
   }
+  t_fill(m, all, 21, 0);
   for (size_t b = 0; b < BATCHES; b++) {
     for (size_t i = 0; i < REQS; i++) {
       off_t at = (off_t)((b * REQS + i) * PIECE);

@@ -66,9 +66,9 @@ static void directions_and_directories(void) {
 
 static void files_without_a_size(void) {
   int zero = open("/dev/zero", O_RDWR | O_CLOEXEC), null = open("/dev/null", O_RDWR | O_CLOEXEC), full = open("/dev/full", O_RDWR | O_CLOEXEC);
-  memset(cpu, 1, 512), memset(dev, 1, 512);
+  memset(cpu, 1, 512), memset(t_host(dev), 1, 512);
   all_paths("/dev/zero", zero, false, 512, 0, 512);
-  CHECK(cpu[511] == 0 && dev[511] == 0, "zeros");
+  CHECK(cpu[511] == 0 && ((char *)t_host(dev))[511] == 0, "zeros");
   all_paths("/dev/null", null, false, 512, 0, 0);
   all_paths("/dev/null", null, true, 512, 0, 512);
   all_paths("/dev/full", full, true, 512, 0, -ENOSPC);
@@ -83,7 +83,7 @@ static void appended_writes_behave_as_pwrite(void) {
   /* Linux appends whatever the offset says; two requests in a batch keep all bytes. */
   int fd = t_file(100, 1), app = t_reopen(fd, O_WRONLY | O_APPEND);
   phxfs_io_req_t q[4];
-  memset(dev, 'a', 65536);
+  memset(t_host(dev), 'a', 65536);
   for (int i = 0; i < 4; i++) q[i] = (phxfs_io_req_t){app, 0, dev, i * 4096, 4096, i * 4096, 0};
   CHECK_OK(phxfs_write_batch(q, 4), 0, "O_APPEND");
   struct stat st;

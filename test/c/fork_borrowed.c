@@ -8,7 +8,7 @@ static phxfs_batch_t *unwaited, *waited; /* of the parent */
 
 static void reads(int want, const char *who) {
   phxfs_io_req_t q = {kit_fd, 0, reg + 4096, 100, 4096, 7, 0};
-  memset(reg, 0, LEN);
+  memset(t_host(reg), 0, LEN);
   CHECK_EQ(phxfs_read(kit_fd, 0, reg, 32768, 4096, 3), want ? 4096 : -1, "%s, single", who);
   CHECK_EQ(phxfs_read_batch(&q, 1), want ? 0 : 1, "%s, batch", who);
   CHECK_EQ(q.result, want ? 4096 : -EFAULT, "%s, batch", who);
@@ -63,7 +63,7 @@ static void child_duplicates(void *arg) {
   void *target;
   (void)arg;
   CHECK_OK(phxfs_regmem(0, reg, LEN, &target), 0, "a third reference");
-  CHECK(target == reg, "target");
+  CHECK(target == t_host(reg), "target");
   CHECK_ERR(phxfs_regmem(0, reg + T_PAGE, T_PAGE, &target), -EINVAL, EINVAL, "overlap with a borrowed one");
   for (int i = 0; i < 3; i++) CHECK_OK(phxfs_deregmem(0, reg, LEN), 0, "%d of 3", i);
   reads(0, "all three gone");

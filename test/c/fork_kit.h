@@ -39,7 +39,7 @@ static inline void kit_works(const char *who) {
   char got[4096], back[4096];
   CHECK_OK(phxfs_open(KIT_DEVICE), 0, "%s", who);
   CHECK_OK(phxfs_regmem(KIT_DEVICE, kit_own, T_PAGE, &target), 0, "%s", who);
-  CHECK(target == kit_own, "%s: target", who);
+  CHECK(target == t_host(kit_own), "%s: target", who);
   CHECK_OK(phxfs_read(kit_fd, KIT_DEVICE, kit_own, 0, 4096, 100), 4096, "%s", who);
   CHECK_DATA(kit_own, 4096, 1, 100, "%s", who);
   phxfs_io_req_t q[3] = {{kit_fd, KIT_DEVICE, kit_own, 8192, 4096, 0, 0}, {kit_fd, -1, got, 0, 4096, 777, 0}, {-1, -1, got, 0, 1, 0, 0}};

@@ -19,7 +19,7 @@ static void *reader(void *arg) {
     }
     phxfs_io_req_t q = {fd, 0, rbuf, 0, BLOCK, 0, 0};
     CHECK_EQ(phxfs_read_batch(&q, 1), 0, "round %d", i);
-    int first = ((volatile int *)rbuf)[0], last = ((volatile int *)rbuf)[BLOCK / 4 - 1];
+    int first = ((volatile int *)t_host(rbuf))[0], last = ((volatile int *)t_host(rbuf))[BLOCK / 4 - 1];
     if ((first != i || last != i) && wrong++ < 3) t_fail(__FILE__, __LINE__, "round %d: the read saw %d .. %d", i, first, last);
     sem_post(&seen);
   }
@@ -32,7 +32,8 @@ static void ten_thousand_rounds(void) {
   sem_init(&submitted, 0, 0), sem_init(&seen, 0, 0);
   pthread_create(&t, NULL, reader, NULL);
   for (int i = 1; i <= ROUNDS; i++) {
-    for (int k = 0; k < BLOCK / 4; k++) ((int *)wbuf)[k] = i;
+    int *words = t_host(wbuf);
+    for (int k = 0; k < BLOCK / 4; k++) words[k] = i;
     /* Several batches, so that the last one is still queued when B comes. */
     phxfs_io_req_t q[4];
     phxfs_batch_t *h[4];

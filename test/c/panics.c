@@ -18,7 +18,7 @@ static phxfs_io_req_t *requests(int n, int device) {
 /* Everything once; nothing may be left from whatever came before. */
 static void all_is_well(const char *after) {
   void *target;
-  memset(m, 0, REQS * 4096);
+  memset(t_host(m), 0, REQS * 4096);
   CHECK_OK(lib.read_batch(requests(REQS, 0), REQS), 0, "after %s", after);
   CHECK_DATA(m, REQS * 4096, 1, 0, "after %s", after);
   phxfs_batch_t *h[16];
@@ -53,6 +53,7 @@ static bool begin(void) {
   if (!t_load_inject(&lib, &inject)) return false;
   CHECK_OK(lib.open(0), 0, "host");
   CHECK_OK(lib.regmem(0, m, 16 * T_PAGE, &target), 0, "host");
+  t_target_made(0, m, 16 * T_PAGE, target);
   return !t_failed();
 }
 

@@ -126,6 +126,7 @@ static void child_none_for_the_check(void) {
   CHECK_OK(lib.close(0), 0, "host");
 }
 static void none_left_for_the_check_of_host_memory(void) {
+  HOST_ONLY("the host connector's own check");
   char text[2048] = "";
   int log = memfd_create("log", 0);
   CHECK_EXIT(t_spawn("none_for_the_check", (const char *const[]){"PHXFS_LOG=error", "PHXFS_LOG_FILE", NULL}, -1, log), 0, "child");

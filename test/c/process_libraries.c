@@ -24,8 +24,10 @@ static void calls(struct t_api *lib, const char *who) {
   T_EVENTUALLY((r = lib->open(0)) != -EBUSY); /* another thread's last close */
   CHECK_EQ(r, 0, "%s", who);
   CHECK_OK(lib->regmem(0, m, T_PAGE, &target), 0, "%s", who);
+  t_target_made(0, m, T_PAGE, target);
   CHECK_OK(lib->read(fd, 0, m, 0, T_PAGE, 0), T_PAGE, "%s", who);
   CHECK_DATA(m, T_PAGE, 1, 0, "%s", who);
+  t_target_gone(0, m, T_PAGE);
   CHECK_OK(lib->deregmem(0, m, T_PAGE), 0, "%s", who);
   CHECK_OK(lib->close(0), 0, "%s", who);
   t_unmap(m, T_PAGE);

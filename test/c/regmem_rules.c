@@ -9,7 +9,7 @@ static void target_is_a_usable_mapping(void) {
   void *target = NULL;
   char *m = t_map(2 * T_PAGE);
   CHECK_OK(phxfs_regmem(0, m, 2 * T_PAGE, &target), 0, "%p", (void *)m);
-  CHECK_EQ((intptr_t)target, (intptr_t)m, "the host's target is the address itself");
+  if (!t_emulated()) CHECK_EQ((intptr_t)target, (intptr_t)m, "the host's target is the address itself");
   /* Old clients pread straight into it. */
   CHECK_EQ(pread(fd, (char *)target + 4096, 8192, 0), 8192, "pread into target");
   CHECK_DATA(m + 4096, 8192, 1, 0, "seen through addr");
@@ -127,6 +127,7 @@ static void large_sparse_memory_is_not_filled(void) {
 /* Nothing at all is mapped between two good mappings (not even a page of no access). */
 static void a_gap_between_two_mappings_is_noticed(void) {
   void *target = (void *)0x5a;
+  HOST_ONLY("what is mapped at a device's address does not matter");
   char *m = t_map(3 * T_PAGE);
   munmap(m + T_PAGE, T_PAGE);
   CHECK_ERR(phxfs_regmem(0, m, 3 * T_PAGE, &target), -EFAULT, EFAULT, "a gap in the middle");

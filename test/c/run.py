@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 """Runs the C behaviour tests of a folder and counts their cases.
 
-    run.py --lib build/libphoenix.so --bin build/test-c [--json FILE] [--env K=V]... [--staged most|all] [--asan] [FILTER]
+    run.py --lib build/libphoenix.so --bin build/test-c [--json FILE] [--env K=V]... [--staged most|all] [--asan]
+           [--emulate build/phx [--inject RULES]] [FILTER]
 
 FILTER: only programs with it in their name; `program.case` also filters cases.
 Every program runs in an empty folder of its own (under TMPDIR, else beside the
 programs: O_DIRECT needs a real file system) and prints a line for each case
 (t.h). One that crashes, hangs, or prints no such line counts as a failure.
+--emulate: each program runs on emulated devices and fails if phx finds anything
+wrong (docs/emulator.md); HOST_ONLY says which do not, and why.
 Ends with `N passed, M failed, K skipped`; the exit status agrees."""
 import argparse
+import concurrent.futures
 import json
 import os
 import re
@@ -27,6 +31,22 @@ STAGED = {"bad_input_batch", "bad_input_table", "batch_async_results", "batch_sy
           "order_async_write_then_sync_read", "read_write_single", "regmem_during_drain", "regmem_rules",
           "signals_mapped_file", "submit_full_queue_sets_ebusy", "threads_stress"}
 LIMIT_S = 120  # a program takes a few seconds; the harness reports hung cases itself at 60
+JOBS = 3  # programs that run at once with --emulate, which waits more than it computes
+
+# Programs that have nothing to say on an emulated device.
+HOST_ONLY = {
+    "call_budget": "counts system calls, in children that _exit with everything open",
+    "default_vendor_no_gpu": "is about a machine without a device",
+    "env_after_load": "chooses vendors and device folders itself",
+    "fork_dlopen": "makes a node of its own, for a process without a vendor's library",
+    "fork_image": "loads samples, not the library",
+    "lazy_load": "counts what loading the library alone maps",
+    "process_descriptors": "makes nodes of its own, plain files",
+    "process_limits": "is about limits of the process, which a device has no part in",
+    "process_uring": "is about io_uring, which a device has no part in",
+    "signals_storm": "has handlers without SA_RESTART: opens and ioctls wait for phx and give EINTR",
+    "signals_mapped_file": "registers a mapped file, which is no device memory",
+}
 LINE = re.compile(r"^(ok|FAIL|skip) (.*)")
 
 
@@ -39,7 +59,11 @@ def arguments():
     p.add_argument("--env", action="append", default=[], metavar="K=V")
     p.add_argument("--staged", choices=["most", "all"], help="reach the host device's memory through host staging")
     p.add_argument("--asan", action="store_true", help="library and programs are AddressSanitizer builds")
+    p.add_argument("--emulate", metavar="PHX", help="run on emulated devices, by this phx")
+    p.add_argument("--inject", help="rules for phx emulate")
     a = p.parse_args()
+    if a.emulate:
+        a.emulate = os.path.abspath(a.emulate)
     a.lib = os.path.abspath(a.lib)
     a.bin = os.path.abspath(a.bin or os.path.join(os.path.dirname(a.lib), "test-c"))
     return a
@@ -64,13 +88,37 @@ def environment(a, scratch):
         env["ASAN_OPTIONS"] = "detect_leaks=0:allow_user_segv_handler=1:abort_on_error=1"
     if a.staged:
         env.update(PHXFS_MODE="host_staging", PHXFS_VENDOR="HOST")
+    if a.emulate:
+        env.update(T_EMULATED="1", PHXFS_VENDOR="NVIDIA", LD_PRELOAD=os.path.join(a.bin, "fake_gpus.so"))
     env.update(e.split("=", 1) for e in a.env)
     return env
 
 
-def run(path, case, env, cwd):
+def wanted(a, name):
+    return not (a.staged and name in NODES or a.staged == "most" and name not in STAGED)
+
+
+def command(a, path, case):
+    c = [path] + ([case] if case else [])
+    if not a.emulate:
+        return c
+    return [a.emulate, "emulate", "--strict", *(["--inject", a.inject] if a.inject else []), "--", *c]
+
+
+def can_emulate(a):
+    """Whether this machine can; says why not."""
+    p = subprocess.run(command(a, "true", None), stderr=subprocess.PIPE, text=True)
+    if p.returncode == 0:
+        return True
+    required = {"seccomp", "all"} & set(os.environ.get("PHX_REQUIRE", "").split(","))
+    verdict = "skip" if p.returncode == 77 and not required else "FAIL"
+    print(f"{verdict} emulated devices: {p.stderr.strip()}")
+    return verdict
+
+
+def run(argv, env, cwd):
     """Returns (exit status or None, stdout, stderr) of one program."""
-    p = subprocess.Popen([path] + ([case] if case else []), cwd=cwd, env=env, stdin=subprocess.DEVNULL,
+    p = subprocess.Popen(argv, cwd=cwd, env=env, stdin=subprocess.DEVNULL,
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
                          start_new_session=True)
     try:
@@ -119,15 +167,28 @@ def main():
     scratch = tempfile.mkdtemp(prefix="scratch-", dir=base)
     try:
         env = environment(a, scratch)
-        for name, path in programs(a.bin):
-            if want not in name or a.staged and name in NODES or a.staged == "most" and name not in STAGED:
-                continue
+        chosen = [(n, p) for n, p in programs(a.bin) if want in n and wanted(a, n)]
+        able = can_emulate(a) if a.emulate else True
+        if able is not True:
+            total[able] += 1
+            chosen = []
+        for name in [n for n, _ in chosen if a.emulate and n in HOST_ONLY]:
+            print(f"skip {name}: on the host device only: {HOST_ONLY[name]}")
+            total["skip"] += 1
+        chosen = [(n, p) for n, p in chosen if not (a.emulate and n in HOST_ONLY)]
+
+        def one(program):
+            name, path = program
             cwd = os.path.join(scratch, name)
             os.makedirs(cwd)
-            t = time.monotonic()
-            for verdict, k in judge(name, *run(path, case, env, cwd)).items():
-                total[verdict] += k
-            slow.append((time.monotonic() - t, name))
+            begin = time.monotonic()
+            return name, run(command(a, path, case), env, cwd), time.monotonic() - begin
+
+        with concurrent.futures.ThreadPoolExecutor(JOBS if a.emulate else 1) as pool:
+            for name, ended, took in pool.map(one, chosen):
+                for verdict, k in judge(name, *ended).items():
+                    total[verdict] += k
+                slow.append((took, name))
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     if not sum(total.values()):

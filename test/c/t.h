@@ -49,8 +49,15 @@ int t_main(int argc, char **argv, const t_case *cases, size_t n, const t_case *c
 #define T_RUN(argc, argv, cases, children) \
   t_main(argc, argv, cases, sizeof cases / sizeof *cases, children)
 
-/* The embedded host device, unless this process inherits a choice it must keep. */
-static inline void t_use_host(void) { setenv("PHXFS_VENDOR", "HOST", 1); }
+/* The embedded host device; the emulated one, if run.py --emulate chose that. */
+static inline void t_use_host(void) {
+  if (!getenv("T_EMULATED")) setenv("PHXFS_VENDOR", "HOST", 1);
+}
+/* A case that is about the host device, or about memory that a device does not have. */
+#define HOST_ONLY(why)                                                  \
+  do {                                                                  \
+    if (t_emulated()) T_SKIP(NULL, "the host device only: %s", why);      \
+  } while (0)
 
 /* Registered memory is reached through host staging (run.py --env PHXFS_MODE=host_staging). */
 static inline bool t_staged(void) {
@@ -140,5 +147,6 @@ double t_now(void); /* seconds, monotonic */
 #include "t_child.h"
 #include "t_data.h"
 #include "t_leaks.h"
+#include "t_target.h"
 
 #endif

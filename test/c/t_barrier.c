@@ -18,13 +18,15 @@ static const char *no(t_barrier *b, const char *why) {
 }
 
 const char *t_barrier_arm(t_barrier *b, void *page, size_t len) {
+  char *host = t_host(page);
+  int drop = host == page ? MADV_DONTNEED : MADV_REMOVE; /* private memory; a device's, which is shared */
   struct uffdio_api api = {.api = UFFD_API};
-  struct uffdio_register reg = {.range = {(uintptr_t)page, len}, .mode = UFFDIO_REGISTER_MODE_MISSING};
-  *b = (t_barrier){.fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK), .page = page, .len = len};
+  struct uffdio_register reg = {.range = {(uintptr_t)host, len}, .mode = UFFDIO_REGISTER_MODE_MISSING};
+  *b = (t_barrier){.fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK), .page = host, .len = len};
   if (b->fd < 0) return no(b, "userfaultfd");
   if (ioctl(b->fd, UFFDIO_API, &api)) return no(b, "UFFDIO_API");
   if (ioctl(b->fd, UFFDIO_REGISTER, &reg)) return no(b, "UFFDIO_REGISTER");
-  if (madvise(page, len, MADV_DONTNEED)) return no(b, "madvise");
+  if (madvise(host, len, drop)) return no(b, "madvise");
   return NULL;
 }
 

@@ -15,7 +15,7 @@ static unsigned char byte(uint32_t seed, uint64_t at) {
 }
 
 void t_fill(void *to, size_t n, uint32_t seed, uint64_t first) {
-  unsigned char *p = to;
+  unsigned char *p = t_host(to);
   size_t i = 0;
   for (; i < n && (first + i) % 8; i++) p[i] = byte(seed, first + i);
   for (; i + 8 <= n; i += 8) {
@@ -26,7 +26,7 @@ void t_fill(void *to, size_t n, uint32_t seed, uint64_t first) {
 }
 
 long long t_wrong(const void *data, size_t n, uint32_t seed, uint64_t first) {
-  const unsigned char *p = data;
+  const unsigned char *p = t_host(data);
   size_t i = 0;
   for (; i < n && (first + i) % 8; i++)
     if (p[i] != byte(seed, first + i)) return (long long)i;

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* Addresses of registrations are looked through (t_host). */
 void t_fill(void *to, size_t n, uint32_t seed, uint64_t first);
 /* Index of the first wrong byte, -1 if all n are right. */
 long long t_wrong(const void *data, size_t n, uint32_t seed, uint64_t first);

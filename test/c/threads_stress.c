@@ -13,6 +13,7 @@ static uint32_t next(uint32_t *r) { return *r = *r * 1664525u + 1013904223u, *r 
 struct self {
   int no, device, own; /* own: a file of this thread */
   char *m;             /* LEN bytes, registered */
+  char *cpu;           /* as much, not registered */
   uint32_t random;
 };
 
@@ -21,21 +22,21 @@ static void sync_round(struct self *s, int round) {
   int n = 1 + (int)(next(&s->random) % REQS), bad = -1;
   for (int i = 0; i < n; i++) {
     size_t len = 1 + next(&s->random) % 16000;
-    q[i] = (phxfs_io_req_t){shared, i % 3 ? s->device : -1, s->m, i * 20000, len, (off_t)(next(&s->random) % 1000000), -1};
+    q[i] = (phxfs_io_req_t){shared, i % 3 ? s->device : -1, i % 3 ? s->m : s->cpu, i * 20000, len, (off_t)(next(&s->random) % 1000000), -1};
   }
   if (round % 5 == 0) q[bad = n / 2].buf = NULL;
   CHECK_EQ(phxfs_read_batch(q, n), bad >= 0, "thread %d, round %d, %d requests", s->no, round, n);
   for (int i = 0; i < n; i++) {
     if (i == bad) continue;
     CHECK_EQ(q[i].result, q[i].nbytes, "thread %d, round %d, request %d", s->no, round, i);
-    CHECK_DATA(s->m + i * 20000, q[i].nbytes, 50, (uint64_t)q[i].f_offset, "thread %d, round %d, request %d", s->no, round, i);
+    CHECK_DATA((i % 3 ? s->m : s->cpu) + i * 20000, q[i].nbytes, 50, (uint64_t)q[i].f_offset, "thread %d, round %d, request %d", s->no, round, i);
   }
 }
 
 /* Writes by several async batches, then reads by one, all in flight together. */
 static void async_round(struct self *s, int round) {
   enum { W = 3 };
-  phxfs_io_req_t w[W], r = {s->own, -1, s->m, 4 * T_PAGE, W * 10000, 0, -1};
+  phxfs_io_req_t w[W], r = {s->own, -1, s->cpu, 4 * T_PAGE, W * 10000, 0, -1};
   phxfs_batch_t *h[W + 1];
   uint32_t seed = (uint32_t)(s->no * 1000 + round);
   t_fill(s->m, W * 10000, seed, 0);
@@ -51,7 +52,7 @@ static void async_round(struct self *s, int round) {
     }
   }
   CHECK_EQ(phxfs_batch_wait(h[W]), 0, "thread %d, round %d, read", s->no, round);
-  CHECK_DATA(s->m + 4 * T_PAGE, W * 10000, seed, 0, "read behind the writes, thread %d, round %d", s->no, round);
+  CHECK_DATA(s->cpu + 4 * T_PAGE, W * 10000, seed, 0, "read behind the writes, thread %d, round %d", s->no, round);
   for (int i = 0; i < W; i++) {
     if (i == 1) CHECK_EQ(phxfs_batch_destroy(h[i]), 0, "thread %d, round %d", s->no, round);
     else CHECK_EQ(phxfs_batch_wait(h[i]), 0, "thread %d, round %d, write %d", s->no, round, i);
@@ -62,8 +63,9 @@ static void single_round(struct self *s, int round) {
   for (int i = 0; i < 10; i++) {
     size_t len = next(&s->random) % 60000;
     off_t off = (off_t)(next(&s->random) % 900000);
-    CHECK_EQ(phxfs_read(shared, i % 2 ? -1 : s->device, s->m, i, (ssize_t)len, off), len, "thread %d, round %d", s->no, round);
-    CHECK_DATA(s->m + i, len, 50, (uint64_t)off, "single, thread %d, round %d", s->no, round);
+    char *m = i % 2 ? s->cpu : s->m;
+    CHECK_EQ(phxfs_read(shared, i % 2 ? -1 : s->device, m, i, (ssize_t)len, off), len, "thread %d, round %d", s->no, round);
+    CHECK_DATA(m + i, len, 50, (uint64_t)off, "single, thread %d, round %d", s->no, round);
   }
 }
 
@@ -108,7 +110,7 @@ static void everything_at_once(void) {
   shared = t_file(1 << 20, 50);
   pthread_barrier_init(&start, NULL, THREADS);
   for (int i = 0; i < THREADS; i++)
-    s[i] = (struct self){.no = i, .device = i % 8, .own = t_file(0, 0), .m = t_map(LEN), .random = (uint32_t)i * 77 + 1};
+    s[i] = (struct self){.no = i, .device = i % 8, .own = t_file(0, 0), .m = t_map(LEN), .cpu = t_map(LEN), .random = (uint32_t)i * 77 + 1};
   for (int round = 0; round < 3 && !t_failed(); round++) {
     if (round == 1) t_leaks_take(&before);
     for (int i = 0; i < THREADS; i++) pthread_create(&t[i], NULL, work, &s[i]);

@@ -1,0 +1,38 @@
+/* Eight GPUs at the addresses of phx emulate's devices, and memory of theirs
+ * wherever anybody asks, until fake_gpus_free takes it away. Stands in for
+ * libcuda.so.1, preloaded by run.py --emulate: what the library does about the
+ * life of memory is what it does with CUDA in the process. */
+#include <pthread.h>
+#include <stdio.h>
+
+enum { NO_DEVICE = 101, INVALID = 1, GPUS = 8, BUFFER_ID = 7 };
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned long long freed, freed_end;
+
+int cuInit(unsigned flags) { return flags ? INVALID : 0; }
+int cuDeviceGetCount(int *n) { return *n = GPUS, 0; }
+int cuDeviceGet(int *device, int ordinal) {
+  if (ordinal < 0 || ordinal >= GPUS) return NO_DEVICE;
+  *device = ordinal;
+  return 0;
+}
+int cuDeviceGetPCIBusId(char *to, int len, int device) {
+  if (device < 0 || device >= GPUS) return NO_DEVICE;
+  return snprintf(to, (size_t)len, "0000:00:%02X.0", 4 + device) < len ? 0 : INVALID;
+}
+int cuPointerGetAttribute(void *to, int attribute, unsigned long long p) {
+  pthread_mutex_lock(&lock);
+  int gone = p >= freed && p < freed_end;
+  pthread_mutex_unlock(&lock);
+  if (attribute != BUFFER_ID || gone) return INVALID;
+  *(unsigned long long *)to = 1;
+  return 0;
+}
+
+/* cuMemFree of [p, p+len); one range at a time. */
+void fake_gpus_free(unsigned long long p, unsigned long long len);
+void fake_gpus_free(unsigned long long p, unsigned long long len) {
+  pthread_mutex_lock(&lock);
+  freed = p, freed_end = p + len;
+  pthread_mutex_unlock(&lock);
+}
