@@ -39,6 +39,11 @@ void *realloc(void *p, size_t n) {
 }
 #endif
 
+/* The budgets are those of the product, reaching memory directly. */
+#define PRODUCT()                                          \
+  NOT_ASAN();                                              \
+  if (t_staged()) T_SKIP(NULL, "a run without host staging")
+
 static bool ready(const char *engine) {
   void *target;
   t_use_host();
@@ -125,15 +130,15 @@ static void system_calls(const struct engine_budget *e, enum plant plant) {
 }
 
 static void system_calls_io_uring(void) {
-  NOT_ASAN();
+  PRODUCT();
   system_calls(&io_uring_budget, NOTHING);
 }
 static void system_calls_sync(void) {
-  NOT_ASAN();
+  PRODUCT();
   system_calls(&sync_budget, NOTHING);
 }
 static void planted_system_calls_are_found(void) {
-  NOT_ASAN();
+  PRODUCT();
   for (enum plant p = SYSTEM_CALL; p <= WAKE; p++) system_calls(&sync_budget, p);
 }
 
@@ -165,15 +170,15 @@ static void exact_child(const char *engine, enum plant plant) {
   RUN_CHILD("exact", T_INJECT_ENV, e, p);
 }
 static void entries_and_allocations_io_uring(void) {
-  NOT_ASAN();
+  PRODUCT();
   exact_child("io_uring", NOTHING);
 }
 static void entries_and_allocations_sync(void) {
-  NOT_ASAN();
+  PRODUCT();
   exact_child("sync", NOTHING);
 }
 static void planted_entries_and_allocations_are_found(void) {
-  NOT_ASAN();
+  PRODUCT();
   for (enum plant p = ENTRY; p <= C_ALLOCATION; p++) exact_child("sync", p);
 }
 
