@@ -80,7 +80,7 @@ soak: build ## the long campaigns: races, repeats, many rounds
 	test/soak.sh
 
 bench: deps bench-tools ## measure against the yardsticks: table, bench/RESULTS.md, plots (FILTER=cell)
-	bench/compare --data $(BENCH_DATA) --save $(B)/bench/result.json $(FILTER)
+	bench/compare --data $(BENCH_DATA) --save $(B)/bench/result.json "$(FILTER)"
 	@[ -n "$(FILTER)" ] || $(PYTHON) bench/render.py $(B)/bench/result.json
 
 bench-carry: deps bench-tools ## build/carry: what measuring on another machine needs
