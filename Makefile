@@ -85,7 +85,7 @@ bench: deps bench-tools ## measure against the yardsticks: table, bench/RESULTS.
 
 bench-carry: deps bench-tools ## build/carry: what measuring on another machine needs
 	rm -rf $(B)/carry && mkdir -p $(B)/carry
-	cp bench/compare bench/scale bench/*.py $(B)/bench/*.so $(B)/bench/phx $(B)/bench/phx_bench $(B)/carry/
+	cp bench/compare bench/scale bench/*.py $(B)/bench/*.so $(addprefix $(B)/bench/,phx phx_bench commit) $(B)/carry/
 	cp bench/carry.sh $(B)/carry/run.sh
 
 bench-scale: deps bench-tools $(B)/test-c ## throughput and CPU by helpers, callers, batch size; 100 GiB; 10^7 requests
@@ -133,6 +133,7 @@ $(B)/phx: $(SOURCES)
 bench-tools: build
 	$(MAKE) -C bench OUT=$(TOP)/$(B)/bench
 	@cp $(B)/libphoenix.so $(B)/phx $(B)/bench/
+	@git describe --always --dirty >$(B)/bench/commit 2>/dev/null || echo unknown >$(B)/bench/commit
 
 inject: ## build/inject/libphoenix.so, which tests can tell to panic
 	@$(MAKE) --no-print-directory B=$(B)/inject INJECT=1 PHXFS_VENDOR=$(PHXFS_VENDOR) vendor-name $(B)/inject/libphoenix.so

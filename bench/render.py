@@ -32,7 +32,7 @@ def engines(result):
 def section(result, pictures):
     m = machine(result)
     yield f"## {m['cpus']} CPUs, {m['machine']}, Linux {m['kernel']}\n"
-    yield f"{result['date']}, `{result['command']}`, {result['seconds']} s. Engines: {', '.join(engines(result))}.\n"
+    yield f"{result['date']}, commit {result['commit']}, `{result['command']}`, {result['seconds']} s. Engines: {', '.join(engines(result))}.\n"
     yield table.honest(result) + "\n" if result["honesty"] else ""
     for line in table.load_lines(result):
         yield f"- {line}"
@@ -52,7 +52,7 @@ def section(result, pictures):
 def scaling(result):
     m = result["machine"]
     yield f"## Scaling on {m['cpus']} CPUs, {m['machine']}, Linux {m['kernel']}\n"
-    yield f"{result['date']}, `{result['command']}`, {result['seconds']} s.\n"
+    yield f"{result['date']}, commit {result['commit']}, `{result['command']}`, {result['seconds']} s.\n"
     for s in result["series"]:
         yield f"\n**{s['title']}**\n\n| {s['what']} | IO/s | MB/s | CPU us/IO | p50 us | p99 us |\n|--:|--:|--:|--:|--:|--:|"
         for r in s["rows"]:

@@ -11,6 +11,15 @@ class Skipped(Exception):
     """The driver cannot measure this here; the text says why."""
 
 
+def commit(folder):
+    """What the library of that folder was built from."""
+    path = os.path.join(folder, "commit")
+    if not os.path.exists(path):
+        return "unknown"
+    with open(path) as f:
+        return f.read().strip()
+
+
 class Driver:
     def __init__(self, folder, data):
         self.program = os.path.join(folder, "phx_bench")
