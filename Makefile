@@ -124,7 +124,7 @@ $(B)/libphoenix.so: $(SOURCES) $(B)/.config $(if $(INJECT),$(B)/inject.map)
 	@rm -f $(B)/libphoenix.h # the generated header is not the public one
 	@test/linked.sh $@ $(MAP) || { rm -f $@; exit 1; }
 
-$(B)/inject.map: cabi/phoenix.map
+$(B)/inject.map: cabi/phoenix.map Makefile
 	sed 's/^ *local:/    phxfs_inject;\n    phxfs_inject_left;\n    phxfs_inject_memory;\n    phxfs_inject_counts;\n&/' $< >$@
 
 $(B)/phx: $(SOURCES)
