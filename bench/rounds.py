@@ -3,8 +3,10 @@ turns: what disturbs the machine then disturbs all of them alike."""
 import json
 import os
 import shlex
+import shutil
 import statistics
 import subprocess
+import tempfile
 
 
 class Skipped(Exception):
@@ -24,7 +26,8 @@ class Driver:
     def __init__(self, folder, data):
         self.program = os.path.join(folder, "phx_bench")
         self.emulator = os.path.join(folder, "phx")
-        self.file = os.path.join(data, "phx_bench.dat")
+        self.folder = tempfile.mkdtemp(prefix="phx-bench-", dir=data)
+        self.file = os.path.join(self.folder, "file")
 
     def measure(self, lib, cell, seconds=None, environment=None):
         """The driver's line about one library as a dict."""
@@ -46,9 +49,7 @@ class Driver:
         return json.loads(p.stdout.strip().splitlines()[-1])
 
     def remove_files(self):
-        for suffix in ("", ".out", ".sparse"):
-            if os.path.exists(self.file + suffix):
-                os.remove(self.file + suffix)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def interleaved(driver, cell, libs, rounds, seconds=None):
