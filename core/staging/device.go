@@ -21,6 +21,9 @@ const (
 
 	lanes = 4
 
+	// copySpin is how long a lane asks for the end of a copy before it waits in
+	// the driver, where it would not see new jobs: some copies' time.
+	copySpin = 200 * time.Microsecond
 	// longestSpin is how long a lane without work looks for some before it
 	// sleeps, and a thread for the end of its copy: less than a wake-up costs.
 	longestSpin = 20 * time.Microsecond
@@ -49,6 +52,7 @@ type Device struct {
 	// have is how many slots have memory; it only grows before Close. Once
 	// growing failed with some there, stopped is set and they have to do.
 	have    atomic.Int32
+	growing atomic.Int32 // threads that ask for memory; counted out after have is counted up
 	stopped atomic.Bool
 
 	// Threads that wait for a slot count in waiting and sleep on turn, which
@@ -106,15 +110,19 @@ func (d *Device) try() (*slot, syscall.Errno) {
 	if s == nil {
 		return nil, 0
 	}
+	d.growing.Add(1)
 	errno := s.furnish()
 	if errno == 0 {
 		d.have.Add(1)
+		d.growing.Add(-1)
 		return s, 0
 	}
 	d.bare.push(d.slots, s.index)
-	some := d.have.Load() > 0
-	if some {
+	switch others := d.growing.Add(-1); {
+	case d.have.Load() > 0:
 		d.stopped.Store(true)
+		errno = 0
+	case others > 0: // they get memory, or the last of them fails
 		errno = 0
 	}
 	d.letLook(len(d.slots)) // they may have waited for this slot, which was all there was to wait for

@@ -27,6 +27,7 @@ type lane struct {
 	begun       [connectors.StreamDepth]*slot
 	oldest, n   int    // of the ring begun: copies under way
 	finished    uint64 // copies of stream that are over
+	suspect     bool   // stream refused a copy for no fault of the address: no more jobs for it
 	stopped     bool
 }
 
@@ -77,7 +78,9 @@ func (l *lane) attempt() {
 	for !l.stopped {
 		l.fetch()
 		switch {
-		case l.first != nil && l.n < len(l.begun):
+		case l.suspect && l.n == 0:
+			l.reopen()
+		case l.first != nil && l.n < len(l.begun) && !l.suspect:
 			l.begin()
 		case l.n > 0:
 			l.reap()
@@ -137,6 +140,9 @@ func (l *lane) begin() {
 		}
 	}
 	l.current = nil
+	if s.job <= fromDevice && errno != 0 && errno != syscall.EFAULT {
+		l.suspect = true
+	}
 	l.over(s, errno)
 }
 
@@ -159,7 +165,7 @@ func (l *lane) reap() {
 	finished, err := l.stream.Finished(false)
 	if finished == l.finished && err == nil {
 		if l.d.spin > 0 {
-			spin(l.d.spin, func() bool {
+			spin(copySpin, func() bool {
 				finished, err = l.stream.Finished(false)
 				return finished != l.finished || err != nil || l.inbox.Load() != nil
 			})
@@ -197,9 +203,11 @@ func (l *lane) over(s *slot, errno syscall.Errno) {
 // reopen drops a stream that failed, with no copy under way; the next job makes
 // another.
 func (l *lane) reopen() {
-	stream := l.stream
-	l.stream = nil
-	stream.Close()
+	l.suspect = false
+	if stream := l.stream; stream != nil {
+		l.stream = nil
+		stream.Close()
+	}
 }
 
 // rest sleeps until there is a job.

@@ -150,6 +150,45 @@ func TestFailingAllocation(t *testing.T) {
 			t.Errorf("%d attempts, want no more after the first that failed", n)
 		}
 	})
+	t.Run("while another one gets the last memory", func(t *testing.T) {
+		v := newVendor(t)
+		failed := make(chan struct{})
+		v.onAlloc = func(nth int64) error {
+			if nth == 1 {
+				<-failed
+				return nil
+			}
+			return noMemory
+		}
+		d := newDevice(v, 8)
+		defer d.Close()
+		first := make(chan engine.Slot)
+		go func() { first <- take(t, d) }()
+		for v.allocs.Load() == 0 {
+			runtime.Gosched()
+		}
+		second := make(chan syscall.Errno)
+		go func() {
+			s, errno := d.Slot(true)
+			if s != nil {
+				s.Release()
+			}
+			second <- errno
+		}()
+		for v.allocs.Load() < 2 || d.waiting.Load() == 0 {
+			select {
+			case errno := <-second:
+				t.Fatalf("got %v while the first may still get memory", errno)
+			default:
+				runtime.Gosched()
+			}
+		}
+		close(failed)
+		(<-first).Release()
+		if errno := <-second; errno != 0 {
+			t.Errorf("got %v, want the first one's slot", errno)
+		}
+	})
 	t.Run("while another waits for it", func(t *testing.T) {
 		v := newVendor(t)
 		waiting := make(chan struct{})
