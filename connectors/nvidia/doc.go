@@ -22,6 +22,11 @@
 // time, so the id of an address says nothing of the neighbouring mapping. A
 // libcuda that is loaded but not initialised refuses. A question takes 76 ns.
 //
+// Staging. OpenStream retains the primary context of the device and makes it
+// current on the calling thread, which is one of ours; Close undoes both. A
+// copy to or from an address that has no memory any more is refused (1), which
+// is EFAULT; whatever else goes wrong with a copy is EIO.
+//
 // Threads. All methods may be called from any thread; no lock is held across
 // a call into the driver.
 package nvidia

@@ -27,11 +27,13 @@ type Connector struct {
 	// opened is the driver once it was loaded and has every function we need.
 	// It is never unloaded. Written once, by whichever thread comes first.
 	opened atomic.Pointer[driver]
+	copies atomic.Pointer[copier] // likewise, with what staging needs
 }
 
 var (
 	_ connectors.Connector = (*Connector)(nil)
 	_ connectors.Liveness  = (*Connector)(nil)
+	_ connectors.Stager    = (*Connector)(nil)
 )
 
 // New returns a connector and touches nothing yet.

@@ -24,6 +24,13 @@ int up(unsigned a, unsigned *b) { *b = a + 1; return 0; }
 int pii(char *a, int b, int c) { memset(a, 'a' + c, b - 1); a[b - 1] = 0; return b + c; }
 int ppu(int *a, int *b, unsigned c) { *a = c / 10; *b = c % 10; return 0; }
 int iip(int a, int b, long *c) { *c = 1000L * a + b; return 3; }
+int i(int a) { return a - 1; }
+int pu(unsigned *a, unsigned b) { *a = b; return 0; }
+int piw(unsigned long *a, int b, unsigned long c) { *a = c + b; return 0; }
+int pwu(unsigned long *a, unsigned long b, unsigned c) { *a = b * c; return 0; }
+int w(unsigned long a) { return a == 0xfffffffffffffffeul ? 5 : -5; }
+int ww(unsigned long a, unsigned long b) { return a == ~0ul && b == 1ul << 40 ? 6 : -6; }
+int wwww(unsigned long a, void *b, unsigned long c, void *d) { return a == 1ul << 60 && (unsigned long)b == 1ul << 50 && c == 1ul << 40 && (unsigned long)d == 1ul << 47 ? 7 : -7; }
 const char *text_i(int a) { return a ? "some text" : 0; }
 int text_ip(int a, const char **t) { *t = a > 1 ? "other text" : 0; return a == 3; }
 `
@@ -150,6 +157,14 @@ func TestEveryTrampolinePassesItsArguments(t *testing.T) {
 	check("pii", f("pii").CallPII(unsafe.Pointer(&text[0]), 8, 2) == 10 && string(text) == "ccccccc\x00")
 	check("ppu", f("ppu").CallPPU(unsafe.Pointer(&a), unsafe.Pointer(&b), 42) == 0 && a == 4 && b == 2)
 	check("iip", f("iip").CallIIP(5, 6, unsafe.Pointer(&l)) == 3 && l == 5006)
+	var word uintptr
+	check("i", f("i").CallI(-7) == -8)
+	check("pu", f("pu").CallPU(unsafe.Pointer(&u), 1<<31+3) == 0 && u == 1<<31+3)
+	check("piw", f("piw").CallPIW(unsafe.Pointer(&word), -2, 1<<40) == 0 && word == 1<<40-2)
+	check("pwu", f("pwu").CallPWU(unsafe.Pointer(&word), 1<<40, 3) == 0 && word == 3<<40)
+	check("w", f("w").CallW(^uintptr(1)) == 5)
+	check("ww", f("ww").CallWW(^uintptr(0), 1<<40) == 6)
+	check("wwww", f("wwww").CallWWWW(1<<60, 1<<50, 1<<40, 1<<47) == 7)
 	check("text_i", f("text_i").TextI(1) == "some text" && f("text_i").TextI(0) == "")
 	check("text_ip", f("text_ip").TextIP(2) == "other text" && f("text_ip").TextIP(1) == "" && f("text_ip").TextIP(3) == "")
 }

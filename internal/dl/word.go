@@ -1,0 +1,52 @@
+package dl
+
+/*
+#include <stdint.h>
+
+// W is a word: an opaque handle, a device address, a size; it is passed in the
+// register that a pointer of that place would be in. None of these functions
+// keeps a pointer to Go's memory.
+static int phx_call_i(uintptr_t f, int a) { return ((int (*)(int))f)(a); }
+static int phx_call_pu(uintptr_t f, void *a, unsigned b) { return ((int (*)(void *, unsigned))f)(a, b); }
+static int phx_call_piw(uintptr_t f, void *a, int b, uintptr_t c) { return ((int (*)(void *, int, uintptr_t))f)(a, b, c); }
+static int phx_call_pwu(uintptr_t f, void *a, uintptr_t b, unsigned c) { return ((int (*)(void *, uintptr_t, unsigned))f)(a, b, c); }
+static int phx_call_w(uintptr_t f, uintptr_t a) { return ((int (*)(uintptr_t))f)(a); }
+static int phx_call_ww(uintptr_t f, uintptr_t a, uintptr_t b) { return ((int (*)(uintptr_t, uintptr_t))f)(a, b); }
+static int phx_call_wwww(uintptr_t f, uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d) {
+	return ((int (*)(uintptr_t, uintptr_t, uintptr_t, uintptr_t))f)(a, b, c, d);
+}
+*/
+import "C"
+
+import "unsafe"
+
+// CallI is int f(int).
+func (f Func) CallI(a int32) int32 { return int32(C.phx_call_i(C.uintptr_t(f), C.int(a))) }
+
+// CallPU is int f(T *, unsigned).
+func (f Func) CallPU(a unsafe.Pointer, b uint32) int32 {
+	return int32(C.phx_call_pu(C.uintptr_t(f), a, C.uint(b)))
+}
+
+// CallPIW is int f(T *, int, word).
+func (f Func) CallPIW(a unsafe.Pointer, b int32, c uintptr) int32 {
+	return int32(C.phx_call_piw(C.uintptr_t(f), a, C.int(b), C.uintptr_t(c)))
+}
+
+// CallPWU is int f(T *, word, unsigned).
+func (f Func) CallPWU(a unsafe.Pointer, b uintptr, c uint32) int32 {
+	return int32(C.phx_call_pwu(C.uintptr_t(f), a, C.uintptr_t(b), C.uint(c)))
+}
+
+// CallW is int f(word).
+func (f Func) CallW(a uintptr) int32 { return int32(C.phx_call_w(C.uintptr_t(f), C.uintptr_t(a))) }
+
+// CallWW is int f(word, word).
+func (f Func) CallWW(a, b uintptr) int32 {
+	return int32(C.phx_call_ww(C.uintptr_t(f), C.uintptr_t(a), C.uintptr_t(b)))
+}
+
+// CallWWWW is int f(word, word, word, word).
+func (f Func) CallWWWW(a, b, c, d uintptr) int32 {
+	return int32(C.phx_call_wwww(C.uintptr_t(f), C.uintptr_t(a), C.uintptr_t(b), C.uintptr_t(c), C.uintptr_t(d)))
+}
