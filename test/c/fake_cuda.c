@@ -220,6 +220,10 @@ int cuMemcpyDtoH_v2(void *to, devptr from, size_t n) {
   char *data;
   return whole(from, n, &data) ? INVALID_VALUE : (memcpy(to, data, n), OK);
 }
+int cuMemsetD8_v2(devptr to, unsigned char c, size_t n) {
+  char *data;
+  return whole(to, n, &data) ? INVALID_VALUE : (memset(data, c, n), OK);
+}
 
 int cuEventCreate(struct event **e, unsigned flags) {
   if (!current) return INVALID_CONTEXT;
