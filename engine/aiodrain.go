@@ -86,12 +86,14 @@ func (l *aioLane) breakDown() {
 	}
 	for i := range l.slots {
 		s := &l.slots[i]
-		switch {
-		case s.state == slotAnswered && s.result >= 0:
-			l.settle(uint32(i), s.result)
-		case s.state != slotFree:
-			l.settle(uint32(i), -int64(syscall.EIO))
+		if s.state == slotFree {
+			continue
 		}
+		if s.state != slotAnswered || s.result < 0 {
+			s.result = -int64(syscall.EIO)
+		}
+		l.b.settle(s.at, s.result, nil)
+		l.release(uint32(i))
 	}
 	l.b.fail(l.todo)
 	l.todo = claim{}

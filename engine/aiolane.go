@@ -113,13 +113,9 @@ func (l *aioLane) fill() (more bool) {
 
 // begin prepares the unit at at, or does it if AIO is not for it.
 func (l *aioLane) begin(at uint64) {
-	op := &l.b.Ops[at>>32]
-	start, n := op.extent(uint32(at))
-	switch {
-	case op.stopped(start):
-		return
-	case !l.fits(op, start, n):
-		op.settle(start, n, l.plainly(op, start, n))
+	op, start, n := l.b.unit(at)
+	if op.stopped(start) || !l.fits(op, start, n) {
+		l.b.perform(l.t.plain.io, at)
 		return
 	}
 	i := l.free
@@ -137,15 +133,10 @@ func (l *aioLane) fits(op *Op, start, n uint64) bool {
 		!l.t.denied.Load() && l.fds.direct(op.FD, l.t.flags)
 }
 
-// plainly moves bytes start..start+n of op with plain system calls.
-func (l *aioLane) plainly(op *Op, start, n uint64) int64 {
-	return transfer(l.t.plain.io, l.b.Kind, op.FD, op.Addr+HostAddr(start), n, op.Off+int64(start))
-}
-
 // completed ends the unit in slot i, which the kernel has answered.
 func (l *aioLane) completed(i uint32) {
 	s := &l.slots[i]
-	_, n := l.b.Ops[s.at>>32].extent(uint32(s.at))
+	_, _, n := l.b.unit(s.at)
 	switch r := s.result; {
 	case r == 0 || r == int64(n):
 		l.settle(i, r)
@@ -161,17 +152,24 @@ func (l *aioLane) completed(i uint32) {
 // finish ends the unit in slot i, of which so many bytes have moved, with plain
 // system calls, whose answer counts.
 func (l *aioLane) finish(i uint32, moved uint64) {
-	op := &l.b.Ops[l.slots[i].at>>32]
-	start, n := op.extent(uint32(l.slots[i].at))
-	l.settle(i, prefix(moved, l.plainly(op, start+moved, n-moved)))
+	op, start, n := l.b.unit(l.slots[i].at)
+	if op.slices < 0 {
+		l.settle(i, int64(moved))
+		return
+	}
+	start += moved
+	r := transfer(l.t.plain.io, l.b.Kind, op.FD, op.Addr+HostAddr(start), n-moved, op.Off+int64(start))
+	l.settle(i, prefix(moved, r))
 }
 
 // settle records the result of the unit in slot i and frees the slot.
 func (l *aioLane) settle(i uint32, r int64) {
+	l.b.settle(l.slots[i].at, r, func(op *Op) int64 { return l.b.alone(l.t.plain.io, op) })
+	l.release(i)
+}
+
+func (l *aioLane) release(i uint32) {
 	s := &l.slots[i]
-	op := &l.b.Ops[s.at>>32]
-	start, n := op.extent(uint32(s.at))
-	op.settle(start, n, r)
 	s.state, s.next = slotFree, l.free
 	l.free = i
 	l.used--

@@ -77,20 +77,32 @@ const (
 
 func costNs(lenBytes uint64) int64 { return opNs + int64(lenBytes/bytesPerNs) }
 
-// prepare cuts the ops into slices, before any claim, and adds up the work.
+// prepare cuts the ops into slices and merges them into runs, before any claim,
+// and adds up the work.
 func (b *Batch) prepare() load {
 	var l load
-	for i := range b.Ops {
+	var files fileFacts
+	for i := 0; i < len(b.Ops); {
 		op := &b.Ops[i]
 		op.slices = 1
-		if above, slices := b.cut(op); op.Len > above && !b.whole(op) {
-			op.slices = slices
-			op.Result = int64(op.Len) // lowered by each slice that stops early
+		slices, ops, n := int64(1), 1, op.Len
+		above, cut := n, int32(0)
+		if n > StageBytes { // else neither division is needed
+			above, cut = b.cut(op)
 		}
-		l.units += int64(op.slices)
+		switch {
+		case n > above && !b.whole(op):
+			op.slices = cut
+			op.Result = int64(n) // lowered by each slice that stops early
+			slices = int64(cut)
+		case b.Stager == nil && n < mergedBytes && i+1 < len(b.Ops) && op.precedes(&b.Ops[i+1]):
+			ops, n = b.merge(i, &files)
+		}
+		l.units += slices
 		if l.ns < manyNs {
-			l.ns += costNs(min(op.Len, 1<<40)) + opNs*int64(op.slices-1)
+			l.ns += costNs(min(n, 1<<40)) + opNs*(slices-1)
 		}
+		i += ops
 	}
 	return l
 }

@@ -35,10 +35,11 @@ func hotFile(b testing.TB, lenBytes int) (int32, []byte) {
 
 const block = 4096
 
+// benchOps reads n blocks, none of which may be merged with another.
 func benchOps(fd int32, mem []byte, n int) []engine.Op {
 	ops := make([]engine.Op, n)
 	for i := range ops {
-		ops[i] = engine.Op{FD: fd, Addr: addrOf(mem) + engine.HostAddr(i*block), Len: block, Off: int64(i * block)}
+		ops[i] = engine.Op{FD: fd, Addr: addrOf(mem) + engine.HostAddr(i*block), Len: block, Off: int64(i * block), Group: uint32(i)}
 	}
 	return ops
 }

@@ -1,8 +1,12 @@
 package engine
 
-import "sync/atomic"
+import (
+	"math"
+	"sync/atomic"
+)
 
-// A unit is what one participant does alone: an op, or one slice of a big op.
+// A unit is what one participant does alone: an op, one slice of a big op, or
+// a run of ops that are moved as one (merge.go).
 // Its place in the batch is a cursor: op index in the upper 32 bits, slice
 // index in the lower ones, so that places compare like the units' order.
 
@@ -13,18 +17,19 @@ const sliceBytes = 8 << 20
 const claimNs = 200_000
 
 // sliceSize is the slice length of an op of n bytes: sliceBytes, doubled until
-// the slice index fits its 32 bits (only lengths above 32 PiB need that).
+// the number of slices fits Op.slices (only lengths of about 16 PiB and above
+// need that).
 func sliceSize(n uint64) uint64 {
 	size := uint64(sliceBytes)
-	for n/size >= 1<<31 {
+	for n/size >= math.MaxInt32 {
 		size <<= 1
 	}
 	return size
 }
 
-func slicesOf(n uint64) uint32 {
+func slicesOf(n uint64) int32 {
 	size := sliceSize(n)
-	return uint32((n + size - 1) / size)
+	return int32((n + size - 1) / size)
 }
 
 // claim is a run of units, from included, to excluded.
@@ -35,7 +40,10 @@ func (b *Batch) exhausted() bool { return b.cursor.Load() >= b.end() }
 
 // next is the place after at.
 func (b *Batch) next(at uint64) uint64 {
-	if uint32(at)+1 < b.Ops[at>>32].slices {
+	switch slices := b.Ops[at>>32].slices; {
+	case slices < 0:
+		return (at>>32 + uint64(-slices)) << 32
+	case int64(uint32(at))+1 < int64(slices):
 		return at + 1
 	}
 	return (at>>32 + 1) << 32
@@ -121,8 +129,7 @@ const unbounded = 1 << 62
 // reach is the place up to which one claim beginning at at may go.
 func (b *Batch) reach(at uint64) uint64 {
 	for ns, end := int64(0), b.end(); at < end && ns < b.quantum; {
-		op := &b.Ops[at>>32]
-		start, n := op.extent(uint32(at))
+		op, start, n := b.unit(at)
 		if op.stopped(start) {
 			at = (at>>32 + 1) << 32
 			continue

@@ -14,12 +14,37 @@ func TestSlicesCoverEveryLength(t *testing.T) {
 		if n > sliceBytes {
 			op.slices = slicesOf(n)
 		}
-		start, length := op.extent(op.slices - 1)
+		start, length := op.extent(uint32(op.slices - 1))
 		if got := start + length; got != n {
 			t.Errorf("%d bytes in %d slices: the last one ends at %d", n, op.slices, got)
 		}
 		if n > 0 && length == 0 {
 			t.Errorf("%d bytes in %d slices: the last one is empty", n, op.slices)
+		}
+	}
+}
+
+// A number of slices that did not fit would look like a run of ops.
+func TestOpsOfEveryLengthAreWalkedSliceBySlice(t *testing.T) {
+	for _, n := range []uint64{sliceBytes + 1, 1<<51 + 1, 1<<52 - 1, 1 << 54, 1<<54 - 1, 1<<54 - 1<<23, 1<<54 - 1<<23 - 1, 1<<54 + 1, 1<<55 - 1, math.MaxInt64} {
+		for _, staged := range []bool{false, true} {
+			b := &Batch{Ops: []Op{{Len: n, FD: -1, Group: 7}, {Len: 1}}}
+			if staged {
+				b.Stager = newFakeStager(t, 1)
+			}
+			if l := b.prepare(); b.Ops[0].slices < 2 || l.units != int64(b.Ops[0].slices)+1 {
+				t.Fatalf("%d bytes, staged %t: %d slices, %d units", n, staged, b.Ops[0].slices, l.units)
+			}
+			last := uint64(b.Ops[0].slices) - 1
+			if got := b.next(last - 1); got != last {
+				t.Errorf("%d bytes, staged %t: after slice %d comes %#x", n, staged, last-1, got)
+			}
+			if got := b.next(last); got != 1<<32 {
+				t.Errorf("%d bytes, staged %t: after the last slice comes %#x", n, staged, got)
+			}
+			if _, start, length := b.unit(last); start+length != n || length == 0 {
+				t.Errorf("%d bytes, staged %t: the last slice is %d bytes at %d", n, staged, length, start)
+			}
 		}
 	}
 }

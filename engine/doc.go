@@ -27,7 +27,8 @@
 //
 // # Claims
 //
-// A unit is an op or, for ops above 8 MiB, one 8 MiB slice. Participants claim
+// A unit is an op, one 8 MiB slice of a bigger op, or a run of neighbours that
+// are contiguous in file and memory and moved as one (merge.go). Participants claim
 // runs of units from one atomic cursor (claim.go), as many as are worth about
 // 200 µs by estimate, or less where the transport asks for less. A unit belongs
 // to the participant that claimed it, which settles it exactly once. Slices

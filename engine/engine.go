@@ -45,8 +45,8 @@ type Op struct {
 
 	FD     int32
 	Index  uint32 // the owner's; the engine never reads it
-	Group  uint32 // only ops of equal Group may be merged into one transfer; 0 = plain process memory
-	slices uint32 // engine's: how many slices the op is cut into; set before its first claim
+	Group  uint32 // only ops of equal Group are merged into one transfer; 0 = plain process memory
+	slices int32  // engine's: how many slices the op is cut into; below 0: it is the first of so many ops that are moved as one (merge.go); set before its first claim
 }
 
 // Engine carries out batches. All methods may be called from any thread.

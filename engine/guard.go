@@ -21,8 +21,6 @@ func guard(notice func(string), place string, part func()) (whole bool) {
 // fail settles with -EIO the units of c, of which nothing is under way.
 func (b *Batch) fail(c claim) {
 	for ; c.from < c.to; c.from = b.after(c.from) {
-		op := &b.Ops[c.from>>32]
-		start, n := op.extent(uint32(c.from))
-		op.settle(start, n, -int64(syscall.EIO))
+		b.settle(c.from, -int64(syscall.EIO), nil)
 	}
 }

@@ -33,6 +33,10 @@ func (m *machine) Run(b *Batch) {
 // many carries out a sync batch of more than one unit.
 func (m *machine) many(b *Batch) {
 	l := b.prepare()
+	if l.units == 1 && b.Ops[0].slices < 0 { // all in one run: one system call
+		m.solo.perform(b, claim{0, b.end()})
+		return
+	}
 	want := m.worthwhile(l)
 	b.quantum = m.share(l, want)
 	if want == 0 && !m.lanes.deep(b) {
@@ -72,7 +76,7 @@ func (m *machine) measure(b *Batch, l load) int32 {
 	share := b.quantum
 	b.quantum = 1
 	first, _ := b.claim()
-	_, n := b.Ops[0].extent(0)
+	_, _, n := b.unit(0)
 	guess := costNs(n)
 	before := time.Since(m.origin)
 	m.solo.perform(b, first)

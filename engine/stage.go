@@ -1,6 +1,9 @@
 package engine
 
-import "syscall"
+import (
+	"math"
+	"syscall"
+)
 
 // Staged ops are those whose memory no system call can reach: the ones with a
 // Group in a batch that has a Stager. They go through memory lent by the
@@ -39,9 +42,9 @@ type Slot interface {
 func (b *Batch) staged(op *Op) bool { return b.Stager != nil && op.Group != 0 }
 
 // cut is the length above which op is cut, and into how many slices.
-func (b *Batch) cut(op *Op) (above uint64, slices uint32) {
-	if b.staged(op) && op.Len < StageBytes<<31 {
-		return StageBytes, uint32((op.Len + StageBytes - 1) / StageBytes)
+func (b *Batch) cut(op *Op) (above uint64, slices int32) {
+	if b.staged(op) && op.Len <= StageBytes*math.MaxInt32 {
+		return StageBytes, int32((op.Len + StageBytes - 1) / StageBytes)
 	}
 	return sliceBytes, slicesOf(op.Len)
 }

@@ -256,7 +256,7 @@ func TestStagedSlices(t *testing.T) {
 	b := Batch{Stager: new(fakeStager)}
 	for _, c := range []struct {
 		n      uint64
-		slices uint32
+		slices int32
 		size   uint64
 	}{
 		{StageBytes, 1, 0},
@@ -276,7 +276,7 @@ func TestStagedSlices(t *testing.T) {
 		}
 		total := uint64(0)
 		for i := range op.slices {
-			_, n := op.extent(i)
+			_, n := op.extent(uint32(i))
 			total += n
 		}
 		if total != c.n {

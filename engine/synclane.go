@@ -21,12 +21,7 @@ func (l *syncLane) run(b *Batch) {
 func (l *syncLane) perform(b *Batch, c claim) {
 	if !guard(l.notice, "during a transfer", func() {
 		for ; c.from < c.to; c.from = b.after(c.from) {
-			op := &b.Ops[c.from>>32]
-			start, n := op.extent(uint32(c.from))
-			if op.stopped(start) {
-				continue
-			}
-			op.settle(start, n, transfer(l.io, b.Kind, op.FD, op.Addr+HostAddr(start), n, op.Off+int64(start)))
+			b.perform(l.io, c.from)
 		}
 	}) {
 		b.fail(c)

@@ -138,7 +138,7 @@ func TestRealRingFailureIsDrained(t *testing.T) {
 		mem := pages(t, n*size)
 		b := engine.Batch{Ops: make([]engine.Op, n)}
 		for i := range b.Ops {
-			b.Ops[i] = engine.Op{FD: fd, Addr: addrOf(mem[i*size:]), Len: size, Off: int64(i * size)}
+			b.Ops[i] = engine.Op{FD: fd, Addr: addrOf(mem[i*size:]), Len: size, Off: int64(i * size), Group: uint32(i)}
 		}
 		e.Begin(&b, engine.Sync)
 		e.Run(&b)

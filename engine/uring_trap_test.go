@@ -326,7 +326,7 @@ func TestOnlyTheTailWaitsForAll(t *testing.T) {
 	mem := pages(t, n*16)
 	ops := make([]engine.Op, n) // too little work for a helper
 	for i := range ops {
-		ops[i] = engine.Op{FD: fd, Addr: addrOf(mem[i*16:]), Len: 16, Off: int64(i * 16)}
+		ops[i] = engine.Op{FD: fd, Addr: addrOf(mem[i*16:]), Len: 16, Off: int64(i * 16), Group: uint32(i)}
 	}
 	runSync(e, engine.Read, ops[:30])
 	runSync(e, engine.Read, ops[:10])

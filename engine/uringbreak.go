@@ -112,7 +112,8 @@ func (l *uringLane) giveUp(answers []int32) {
 		if answers[i] == unanswered {
 			r = -int64(syscall.EIO)
 		}
-		l.settle(uint32(i), prefix(s.moved, r))
+		l.b.settle(s.at, prefix(s.moved, r), nil)
+		l.release(uint32(i))
 	}
 	l.b.fail(l.todo)
 	l.todo = claim{}

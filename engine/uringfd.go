@@ -15,10 +15,15 @@ import "golang.org/x/sys/unix"
 // the next one: two system calls, some 0.3 µs, for each fd in each batch and
 // participant (a network file system may ask its server).
 
+// fdQuestion asks about one fd.
+type fdQuestion struct {
+	stat unix.Stat_t // valid after a yes
+	fs   unix.Statfs_t
+}
+
 // fdCache holds the answers of one batch.
 type fdCache struct {
-	stat  unix.Stat_t
-	fs    unix.Statfs_t
+	fdQuestion
 	round uint32
 	known [64]knownFD // by fd, modulo; a collision costs one more question
 }
@@ -61,15 +66,15 @@ func isDirect(fd int32, flags int) bool {
 	return err == nil && has&flags == flags && has&unix.O_APPEND == 0
 }
 
-func (c *fdCache) inquire(fd int32) bool {
-	if unix.Fstat(int(fd), &c.stat) != nil {
+func (q *fdQuestion) inquire(fd int32) bool {
+	if unix.Fstat(int(fd), &q.stat) != nil {
 		return false
 	}
-	switch c.stat.Mode & unix.S_IFMT {
+	switch q.stat.Mode & unix.S_IFMT {
 	case unix.S_IFBLK:
 		return true
 	case unix.S_IFREG:
-		return unix.Fstatfs(int(fd), &c.fs) == nil && stores(uint32(c.fs.Type))
+		return unix.Fstatfs(int(fd), &q.fs) == nil && stores(uint32(q.fs.Type))
 	}
 	return false
 }

@@ -43,8 +43,7 @@ func (l *uringLane) fill() (more bool) {
 // begin brings the unit at at under way, or settles it if there is nothing to
 // do for a ring.
 func (l *uringLane) begin(at uint64) {
-	op := &l.b.Ops[at>>32]
-	start, n := op.extent(uint32(at))
+	op, start, n := l.b.unit(at)
 	switch {
 	case op.stopped(start):
 		return
@@ -53,6 +52,10 @@ func (l *uringLane) begin(at uint64) {
 		return
 	}
 	if !l.fds.inARow(op.FD) {
+		if op.slices < 0 { // another file now than when it was merged
+			l.b.settle(at, 0, l.alone)
+			return
+		}
 		op.settle(start, n, l.plainly(op, start, n))
 		return
 	}
@@ -67,8 +70,7 @@ func (l *uringLane) begin(at uint64) {
 // issue queues what is left of the unit in slot i, at most one chunk of it.
 func (l *uringLane) issue(i uint32) {
 	s := &l.slots[i]
-	op := &l.b.Ops[s.at>>32]
-	start, n := op.extent(uint32(s.at))
+	op, start, n := l.b.unit(s.at)
 	start += s.moved
 	n = min(n-s.moved, chunkBytes)
 	addr, off := uintptr(op.Addr)+uintptr(start), uint64(op.Off)+start
@@ -92,6 +94,9 @@ const (
 func (l *uringLane) plainly(op *Op, start, n uint64) int64 {
 	return transfer(l.t.io, l.b.Kind, op.FD, op.Addr+HostAddr(start), n, op.Off+int64(start))
 }
+
+// alone moves op, of a run that did not come back whole.
+func (l *uringLane) alone(op *Op) int64 { return l.b.alone(l.t.io, op) }
 
 // maxRefused is how many calls in a row may bring nothing forward.
 const maxRefused = 64

@@ -23,10 +23,9 @@ func (l *uringLane) completed(i uint32, res int32) {
 		if !l.proven {
 			l.proven, l.vectors = true, s.vector
 		}
-		op := &l.b.Ops[s.at>>32]
-		_, n := op.extent(uint32(s.at))
+		op, _, n := l.b.unit(s.at)
 		s.moved += uint64(res)
-		if res == 0 || s.moved >= n { // the end of the file, or of the unit
+		if res == 0 || s.moved >= n || op.slices < 0 { // the end of the file, or of the unit; or the rest is done alone
 			l.settle(i, int64(s.moved))
 			return
 		}
@@ -86,17 +85,22 @@ func (l *uringLane) reissue(i uint32) {
 // finish ends the unit in slot i with plain system calls, whose answer counts.
 func (l *uringLane) finish(i uint32) {
 	s := &l.slots[i]
-	op := &l.b.Ops[s.at>>32]
-	start, n := op.extent(uint32(s.at))
+	op, start, n := l.b.unit(s.at)
+	if op.slices < 0 {
+		l.settle(i, int64(s.moved))
+		return
+	}
 	l.settle(i, prefix(s.moved, l.plainly(op, start+s.moved, n-s.moved)))
 }
 
 // settle records the result of the unit in slot i and frees the slot.
 func (l *uringLane) settle(i uint32, r int64) {
+	l.b.settle(l.slots[i].at, r, l.alone)
+	l.release(i)
+}
+
+func (l *uringLane) release(i uint32) {
 	s := &l.slots[i]
-	op := &l.b.Ops[s.at>>32]
-	start, n := op.extent(uint32(s.at))
-	op.settle(start, n, r)
 	s.busy, s.next = false, l.free
 	l.free = i
 	l.used--

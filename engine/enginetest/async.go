@@ -46,7 +46,7 @@ func noWaiter(t *testing.T, make_ New) {
 		completed := make(chan struct{})
 		b := engine.Batch{Done: func(*engine.Batch) { close(completed) }}
 		r.Begin(&b, engine.Async)
-		b.Ops = blocks(f.fd, mem[:n*block], block, 0)
+		b.Ops = r.apart(blocks(f.fd, mem[:n*block], block, 0))
 		if err := r.Submit(&b); err != nil {
 			t.Fatal(err)
 		}

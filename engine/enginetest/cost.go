@@ -16,9 +16,10 @@ func noAllocations(t *testing.T, make_ New) {
 	const most = 500
 	f := newFile(t, t.TempDir(), noise(13, most*block))
 	mem := memory(t, most*block)
-	for _, n := range []int{1, 8, most} {
+	for i, n := range []int{1, 8, most, 8, most} {
+		r.merges = i > 2
 		for _, o := range []engine.Order{engine.Sync, engine.Async} {
-			b := engine.Batch{Ops: blocks(f.fd, mem[:n*block], block, 0)}
+			b := engine.Batch{Ops: r.apart(blocks(f.fd, mem[:n*block], block, 0))}
 			once := func() {
 				r.Begin(&b, o)
 				if o == engine.Sync {
@@ -34,7 +35,7 @@ func noAllocations(t *testing.T, make_ New) {
 				once()
 			}
 			if got := testing.AllocsPerRun(200, once); got != 0 {
-				t.Errorf("order %d, n %d: %v allocations for each batch, want 0", o, n, got)
+				t.Errorf("order %d, n %d, merged %t: %v allocations for each batch, want 0", o, n, r.merges, got)
 			}
 		}
 	}

@@ -61,7 +61,8 @@ func everyBatchSize(t *testing.T, make_ New) {
 	const block = 512
 	f := newFile(t, t.TempDir(), noise(2, 20_000*block))
 	mem := memory(t, 20_000*block)
-	for _, n := range []int{0, 1, 2, 32, 1000, 20_000} {
+	for i, n := range []int{0, 1, 2, 32, 1000, 20_000, 2, 32, 1000, 20_000} {
+		r.merges = i > 5
 		r.both(func(name string, do func(engine.Kind, []engine.Op)) {
 			if n == 0 && name == "async" {
 				return

@@ -40,7 +40,7 @@ func orderUnderLoad(t *testing.T, make_ New) {
 				var b engine.Batch
 				o := engine.Order(rnd.IntN(2))
 				at := int64(begin(&b, o)) * ops * block
-				b.Ops = blocks(s.f.fd, s.mem[:ops*block], block, at)
+				b.Ops = s.apart(blocks(s.f.fd, s.mem[:ops*block], block, at))
 				switch {
 				case rnd.IntN(8) == 0:
 					s.Abandon(&b)
@@ -97,7 +97,7 @@ func manyThreads(t *testing.T, make_ New) {
 				clear(mem[:n*block])
 				o := engine.Order(rnd.IntN(8) / 7)
 				r.Begin(&b, o)
-				b.Ops = blocks(f.fd, mem[:n*block], block, 0)
+				b.Ops = r.apart(blocks(f.fd, mem[:n*block], block, 0))
 				if o == engine.Sync {
 					r.Run(&b)
 				} else if r.Submit(&b) == nil {

@@ -25,6 +25,7 @@ type rig struct {
 	notices atomic.Int32
 	counts  chan int // what OnAsync was told
 	closed  bool
+	merges  bool // neighbours may be merged
 }
 
 // newRig makes an engine; at the end of the test it is closed, if the test has
@@ -60,7 +61,7 @@ func newRig(t *testing.T, make_ New, helpers int, script *fault.Script) *rig {
 func (r *rig) sync(k engine.Kind, ops []engine.Op) {
 	b := engine.Batch{}
 	r.Begin(&b, engine.Sync)
-	b.Ops, b.Kind = ops, k
+	b.Ops, b.Kind = r.apart(ops), k
 	r.Run(&b)
 }
 
@@ -73,11 +74,22 @@ func (r *rig) submit(k engine.Kind, ops []engine.Op) *engine.Batch {
 	r.t.Helper()
 	b := &engine.Batch{}
 	r.Begin(b, engine.Async)
-	b.Ops, b.Kind = ops, k
+	b.Ops, b.Kind = r.apart(ops), k
 	if err := r.Submit(b); err != nil {
 		r.t.Errorf("submit of %d ops: %v", len(ops), err)
 	}
 	return b
+}
+
+// apart keeps ops from being merged, unless the story is about that: most are
+// about single transfers, and so are the rules of a script.
+func (r *rig) apart(ops []engine.Op) []engine.Op {
+	if !r.merges {
+		for i := range ops {
+			ops[i].Group = uint32(i)
+		}
+	}
+	return ops
 }
 
 // both runs a story part for the sync and for the async path.

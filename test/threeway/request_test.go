@@ -22,13 +22,18 @@ type drawer struct {
 	ops    []engine.Op
 	to     []*target // of each op
 	deep   bool      // the abyss is taken
+	chains int       // of 100 requests, how many go on where the last one ends
 }
 
 // batch draws up to most requests to targets. It may be fewer: memory ends.
 func (d *drawer) batch(rt *rapid.T, targets []*target, most int) {
 	least := rapid.SampledFrom([]int{1, 2, 8, 30, 60}).Draw(rt, "at least")
+	d.chains = rapid.SampledFrom([]int{0, 50, 90, 97}).Draw(rt, "neighbours")
 	for _, seed := range rapid.SliceOfN(rapid.Uint64(), min(least, most), most).Draw(rt, "requests") {
 		d.rng = rand.New(rand.NewPCG(seed, 0))
+		if d.number(0, 99) < d.chains && d.neighbour() {
+			continue
+		}
 		if !d.request(of(d, targets)) {
 			return
 		}
