@@ -136,6 +136,7 @@ def main():
         lines("forks under stress", "test/stress/fork/run.sh")
         lines("examples and README", "test/examples.sh")
         lines("the benchmark works", "test/bench.sh")
+        lines("GPU programs, stand-in driver", "test/gpu.sh")
         lines("models", "test/models.sh")
         c_suite("C, AddressSanitizer", "asan", "asan.json")
     print(f"took {time.monotonic() - begin:.0f} s")
