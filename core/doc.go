@@ -10,6 +10,8 @@
 //	reference     one regmem of an exact duplicate; each needs its deregmem
 //	pin           what the driver holds for a registration between MAP and UNMAP
 //	Pin, Ledger   the record of a pin outside the Go heap, and who keeps it
+//	reach         how this process gets at device memory: device nodes, its own
+//	              memory, or host staging (package staging); decided once
 //	gate          the count of I/O inside a registration; closed, it refuses more
 //	request       one transfer as the caller wrote it; op: the same, resolved
 //	batch         requests of one call, sync (run) or async (submit … wait)
@@ -48,6 +50,7 @@
 //
 //	device.mu            state, ranges and registrations' states of one device; never two devices' at once
 //	└── (gates: atomic, entered and closed under it)
+//	(Library.reached: atomic, changed once; staging.Device: no locks)
 //	Library.engMu        the engine is made under it; leaf for core
 //	slab.mu, pinLedger.mu    leaves
 //

@@ -98,6 +98,14 @@
 // keeps many transfers going (aiolane.go). Denied once, AIO is used no more; in
 // flight is waited for in any case (aiodrain.go).
 //
+// # Staging
+//
+// A batch with a Stager is done without lanes (stage.go, stagelane.go): each
+// participant reads a unit into a slot of host memory, lets the Stager's threads
+// copy it on, and reads the next one meanwhile, with up to four slots. A unit is
+// settled when its copy is over, so results, order and drains are as ever. A
+// thread waits for a slot only if it holds none.
+//
 // # Locks
 //
 // queue.mu is the only lock. It guards the list of tickets, the list of
