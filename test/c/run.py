@@ -24,7 +24,7 @@ import tempfile
 import time
 
 # Device nodes are what these are about.
-NODES = {"default_vendor_no_gpu", "env_after_load", "process_descriptors"}
+NODES = {"default_vendor_no_gpu", "env_after_load", "fork_dlopen", "process_descriptors"}
 # "most" of the programs are those that register memory or do I/O on it.
 STAGED = {"bad_input_batch", "bad_input_table", "batch_async_results", "batch_sync", "concurrent_last_deregs",
           "deregmem_rules", "fds_and_files", "fork_borrowed",
