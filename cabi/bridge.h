@@ -58,7 +58,7 @@ int32_t *phx_async_word(struct phx_state *s);
 #define PHX_RING_FDS 64
 int32_t *phx_ring_fds(struct phx_state *s);
 
-/* f: int (*)(uint64_t addr, uint64_t *id), for the exit handler; 0: none. */
+/* f: int (*)(uint64_t addr, uint64_t len, uint64_t *id), for the exit handler; 0: none. */
 void phx_set_identity(struct phx_state *s, uintptr_t f);
 
 /* How many idle threads Go gets at its start (threads.c). */

@@ -43,13 +43,14 @@ void *phx_pins_chunk(struct phx_state *s, int i) {
   return i < PHX_CHUNKS ? atomic_load(&s->live.chunk[i]) : NULL;
 }
 
-/* Is the pinned memory still the allocation that was pinned? The same rule as
+/* Is the memory still what was pinned, all of it? The same rule as
  * core/liveness.go: the answer at MAP and the answer now are the same, and
  * neither is a refusal. */
 static bool alive(struct phx_state *s, const struct phx_pin *p) {
-  int (*identity)(uint64_t, uint64_t *) = (int (*)(uint64_t, uint64_t *))atomic_load(&s->identity);
+  int (*identity)(uint64_t, uint64_t, uint64_t *) =
+      (int (*)(uint64_t, uint64_t, uint64_t *))atomic_load(&s->identity);
   uint64_t id = 0;
-  int life = identity ? identity(p->addr, &id) : PHX_LIFE_UNASKED;
+  int life = identity ? identity(p->addr, p->len, &id) : PHX_LIFE_UNASKED;
   if (life != p->life) return false;
   return life == PHX_LIFE_KNOWN ? id == p->identity : life == PHX_LIFE_UNASKED;
 }

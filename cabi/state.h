@@ -54,7 +54,7 @@ struct phx_state {
   atomic_bool exiting;            /* exit() has begun: new calls are refused */
   _Atomic int32_t async;          /* async batches with I/O queued or running; written by Go */
   atomic_bool armed, armed_pins;  /* exit handler registered; again at the first MAP (exit.h) */
-  _Atomic uintptr_t identity;     /* int (*)(uint64_t addr, uint64_t *id), 0: none; written by Go */
+  _Atomic uintptr_t identity;     /* int (*)(uint64_t addr, uint64_t len, uint64_t *id), 0: none; written by Go */
   struct phx_fork fork;           /* owned by the starter, and by a child's only thread */
   struct phx_signals signals;     /* owned by the starter */
   _Atomic int32_t opens[8];       /* unmatched phxfs_open calls of each device; written by Go */

@@ -31,14 +31,17 @@ type Embedded interface {
 }
 
 // Liveness is the capability to tell whether device memory that was pinned at
-// registration is still the same allocation (docs/abi.md, "Liveness rule").
+// registration is still the same, all of it (docs/abi.md, "Liveness rule").
 type Liveness interface {
-	// Identity returns the vendor's identity of the allocation that holds
-	// addr. The state says how far the answer can be trusted.
-	Identity(addr DevAddr) (id uint64, state LifeState)
+	// Identity returns an identity of the memory at [addr, addr+lenBytes),
+	// which is another one as soon as any part was freed and allocated again.
+	// The state says how far the answer can be trusted. lenBytes > 0, and the
+	// sum does not overflow. Takes time in proportion to lenBytes: the vendor
+	// is asked for each 2 MiB.
+	Identity(addr DevAddr, lenBytes uint64) (id uint64, state LifeState)
 
 	// IdentityFunc is the address of a C function
-	//	int f(uint64_t addr, uint64_t *id)
+	//	int f(uint64_t addr, uint64_t len, uint64_t *id)
 	// that gives the same answer (its result is a LifeState) without the Go
 	// runtime: the exit handler needs it. 0 where there is none.
 	IdentityFunc() uintptr
@@ -48,8 +51,8 @@ type Liveness interface {
 type LifeState int32
 
 const (
-	LifeKnown   LifeState = 0 // the driver answered: id is valid
-	LifeGone    LifeState = 1 // the vendor library is in the process and refused: freed, or deinitialised
+	LifeKnown   LifeState = 0 // the driver answered for the whole range: id is valid
+	LifeGone    LifeState = 1 // the vendor library is in the process and refused: some of it was freed, or deinitialised
 	LifeUnasked LifeState = 2 // no vendor library in the process (emulator, test rigs)
 )
 

@@ -37,11 +37,13 @@ func (v embeddedVendor) CheckRange(addr DevAddr, n uint64) error {
 // livingVendor answers Identity as the test says.
 type livingVendor struct {
 	vendor
-	identity func(DevAddr) (uint64, connectors.LifeState)
+	identity func(DevAddr, uint64) (uint64, connectors.LifeState)
 }
 
-func (v livingVendor) Identity(addr DevAddr) (uint64, connectors.LifeState) { return v.identity(addr) }
-func (livingVendor) IdentityFunc() uintptr                                  { return 0 }
+func (v livingVendor) Identity(addr DevAddr, n uint64) (uint64, connectors.LifeState) {
+	return v.identity(addr, n)
+}
+func (livingVendor) IdentityFunc() uintptr { return 0 }
 
 // fakeNodes makes nodes that map anonymous memory and keep the kernel's books:
 // what the real module would answer with a use-after-free fails the test.

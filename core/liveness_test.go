@@ -31,14 +31,14 @@ func TestUnmapOnlyOfMemoryThatIsWhatMapPinned(t *testing.T) {
 		for _, byClose := range []bool{false, true} {
 			now := c.atMap
 			log := &events{max: LevelWarn}
-			r := newRig(t, withLog(log), withConnector(livingVendor{identity: func(a DevAddr) (uint64, connectors.LifeState) {
-				if a != page {
-					t.Errorf("asked for %#x", a)
+			r := newRig(t, withLog(log), withConnector(livingVendor{identity: func(a DevAddr, n uint64) (uint64, connectors.LifeState) {
+				if a != page || n != 3*page {
+					t.Errorf("asked for %#x, %d bytes", a, n)
 				}
 				return now.id, now.state
 			}}))
 			r.open(0)
-			r.register(0, page, page)
+			r.register(0, page, 3*page)
 			if p := r.find(0, page).pin; p.Identity != c.atMap.id || p.Life != int32(c.atMap.state) {
 				t.Fatalf("%s: pin %+v", c.name, p)
 			}
@@ -48,7 +48,7 @@ func TestUnmapOnlyOfMemoryThatIsWhatMapPinned(t *testing.T) {
 					t.Fatal(err)
 				}
 			} else {
-				r.deregister(0, page, page)
+				r.deregister(0, page, 3*page)
 			}
 			if u := r.nodes.unmaps.Load() == 1; u != c.unmap || r.nodes.munmaps.Load() != 1 {
 				t.Errorf("%s (close %v): UNMAP done %v, want %v; munmaps %d", c.name, byClose, u, c.unmap, r.nodes.munmaps.Load())
@@ -64,7 +64,7 @@ func TestUnmapOnlyOfMemoryThatIsWhatMapPinned(t *testing.T) {
 // need not be registered where there is none.
 func TestExitHandlerIsRegisteredForAVendorInTheProcess(t *testing.T) {
 	now := connectors.LifeUnasked
-	asked := livingVendor{identity: func(DevAddr) (uint64, connectors.LifeState) { return 1, now }}
+	asked := livingVendor{identity: func(DevAddr, uint64) (uint64, connectors.LifeState) { return 1, now }}
 	for _, c := range []struct {
 		name string
 		conn connectors.Connector

@@ -18,7 +18,7 @@ type Pin struct {
 	Addr     uint64 // device address
 	Host     uint64 // host address (the mapping)
 	Len      uint64 // bytes
-	Identity uint64 // the vendor's identity of the allocation at MAP
+	Identity uint64 // the vendor's identity of the memory at MAP
 }
 
 // PinState says what a Pin still owes the kernel.

@@ -52,7 +52,7 @@ func (l *Library) anotherLocked(d *device, r *registration) bool {
 		return false
 	}
 	d.mu.Unlock()
-	now, state := l.life.Identity(addr)
+	now, state := l.life.Identity(addr, n)
 	d.mu.Lock()
 	if state != connectors.LifeKnown || now == id {
 		return false

@@ -9,14 +9,17 @@ import (
 	"libphoenix/engine"
 )
 
-// memory is a vendor whose answer about every address can be changed.
+// memory is a vendor whose answer about a page anywhere can be changed.
 type memory struct {
 	id    atomic.Uint64
 	state atomic.Int32 // connectors.LifeState
 }
 
 func (m *memory) connector() connectors.Connector {
-	return livingVendor{identity: func(DevAddr) (uint64, connectors.LifeState) {
+	return livingVendor{identity: func(_ DevAddr, n uint64) (uint64, connectors.LifeState) {
+		if n != page { // not the registration
+			return 0, connectors.LifeGone
+		}
 		return m.id.Load(), connectors.LifeState(m.state.Load())
 	}}
 }

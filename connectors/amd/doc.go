@@ -12,8 +12,9 @@
 // device. Older modules announce none: 4096 bytes. The answer is kept once a
 // module has announced one, since callers align by it.
 //
-// Liveness. As for NVIDIA: HIP's buffer id of an address, asked only of a HIP
-// runtime that is in the process already. A runtime without
+// Liveness. As for NVIDIA: HIP's buffer id of each 2 MiB of the range, asked only
+// of a HIP runtime that is in the process already. That memory is not mapped in
+// smaller pieces is an assumption (HIP may allow it). A runtime without
 // hipPointerGetAttribute (before ROCm 5) cannot answer, which counts as gone.
 //
 // Threads. All methods may be called from any thread; no lock is held across

@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "../../internal/dl/loaded.h"
+#include "../pieces.h"
 
 /* hipError_t hipPointerGetAttribute(void *data, hipPointer_attribute,
  * hipDeviceptr_t) and HIP_POINTER_ATTRIBUTE_BUFFER_ID (hip_runtime_api.h). The
@@ -49,18 +50,21 @@ static int find(get_attribute *ask)
 	return PHX_LIFE_KNOWN;
 }
 
-int phx_amd_identity(uint64_t addr, uint64_t *id)
+int phx_amd_identity(uint64_t addr, uint64_t len, uint64_t *id)
 {
 	int saved = errno;
 	get_attribute ask;
 	int state = find(&ask);
-	if (state == PHX_LIFE_KNOWN) {
+	uint64_t range = 0;
+	for (uint64_t at = addr; state == PHX_LIFE_KNOWN && at - addr < len; at = phx_piece_next(at)) {
 		uint64_t buffer = 0;
-		if (ask(&buffer, BUFFER_ID, (void *)(uintptr_t)addr) == 0)
-			*id = buffer;
+		if (ask(&buffer, BUFFER_ID, (void *)(uintptr_t)at) == 0)
+			range = phx_piece_add(range, buffer);
 		else
 			state = PHX_LIFE_GONE;
 	}
+	if (state == PHX_LIFE_KNOWN)
+		*id = range;
 	errno = saved;
 	return state;
 }

@@ -11,9 +11,9 @@ typedef struct {
 	int state;
 } phx_answer;
 
-static phx_answer phx_ask(uint64_t addr) {
+static phx_answer phx_ask(uint64_t addr, uint64_t len) {
 	phx_answer a = {0, 0};
-	a.state = phx_amd_identity(addr, &a.id);
+	a.state = phx_amd_identity(addr, len, &a.id);
 	return a;
 }
 */
@@ -33,10 +33,10 @@ var (
 	_ = [1]struct{}{}[C.PHX_LIFE_UNASKED-connectors.LifeUnasked]
 )
 
-// Identity returns the HIP buffer id of the allocation that holds addr. It
+// Identity makes one value of the HIP buffer ids in the range (pieces.h). It
 // loads no library, allocates nothing and may be called from any thread.
-func (c *Connector) Identity(addr connectors.DevAddr) (uint64, connectors.LifeState) {
-	a := C.phx_ask(C.uint64_t(addr))
+func (c *Connector) Identity(addr connectors.DevAddr, lenBytes uint64) (uint64, connectors.LifeState) {
+	a := C.phx_ask(C.uint64_t(addr), C.uint64_t(lenBytes))
 	return uint64(a.id), connectors.LifeState(a.state)
 }
 

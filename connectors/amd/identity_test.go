@@ -10,14 +10,14 @@ import (
 	"libphoenix/internal/dl/dltest"
 )
 
-// memory is a stand-in runtime whose one allocation starts at 0x10000000; it
+// memory is a stand-in runtime whose one allocation, 4 MiB, is at 0x10000000; it
 // stores a 32-bit id, the narrower of the two that are possible.
 const memory = `
 #include <stdlib.h>
 int hipPointerGetAttribute(void *data, int attribute, void *addr) {
 	const char *id = getenv("HIP_STANDIN_ID");
 	if (attribute != 7) return 801;
-	if (!id || (unsigned long)addr < 0x10000000) return 1;
+	if (!id || (unsigned long)addr < 0x10000000 || (unsigned long)addr >= 0x10400000) return 1;
 	*(unsigned *)data = strtoul(id, 0, 0);
 	return 0;
 }
@@ -46,18 +46,25 @@ func TestIdentityIsAskedOfEveryVersionOfTheRuntime(t *testing.T) {
 			}
 			c := New(Config{})
 			lib := dltest.Build(t, os.Getenv("LD_LIBRARY_PATH"), name, memory)
-			if id, state := c.Identity(0x10000000); id != 0 || state != connectors.LifeUnasked {
+			if id, state := c.Identity(0x10000000, 65536); id != 0 || state != connectors.LifeUnasked {
 				t.Fatalf("no runtime in the process: %d, state %d", id, state)
 			}
 			if _, err := dl.Open(lib); err != nil {
 				t.Fatal(err)
 			}
 			t.Setenv("HIP_STANDIN_ID", "0xfffffff1")
-			if id, state := c.Identity(0x10000000); id != 0xfffffff1 || state != connectors.LifeKnown {
+			if id, state := c.Identity(0x10000000, 65536); id != 0xfffffff1 || state != connectors.LifeKnown {
 				t.Errorf("alive: %#x, state %d", id, state)
 			}
+			first, _ := c.Identity(0x10000000, 65536)
+			if id, state := c.Identity(0x10000000, 4<<20); id == first || state != connectors.LifeKnown {
+				t.Errorf("all of it: %#x, state %d; want not the first piece's alone", id, state)
+			}
+			if id, state := c.Identity(0x10000000, 4<<20+1); id != 0 || state != connectors.LifeGone {
+				t.Errorf("one byte more: %#x, state %d", id, state)
+			}
 			os.Unsetenv("HIP_STANDIN_ID")
-			if id, state := c.Identity(0x10000000); id != 0 || state != connectors.LifeGone {
+			if id, state := c.Identity(0x10000000, 65536); id != 0 || state != connectors.LifeGone {
 				t.Errorf("freed: %d, state %d", id, state)
 			}
 		})
@@ -71,7 +78,7 @@ func TestRuntimeThatCannotBeAskedCountsAsGone(t *testing.T) {
 	if _, err := dl.Open(dltest.Build(t, t.TempDir(), "libamdhip64.so.6", "int unused;")); err != nil {
 		t.Fatal(err)
 	}
-	if id, state := New(Config{}).Identity(0x10000000); id != 0 || state != connectors.LifeGone {
+	if id, state := New(Config{}).Identity(0x10000000, 65536); id != 0 || state != connectors.LifeGone {
 		t.Fatalf("got %d, state %d; want state %d", id, state, connectors.LifeGone)
 	}
 	if New(Config{}).IdentityFunc() == 0 {

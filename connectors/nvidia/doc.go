@@ -11,15 +11,16 @@
 // by FindDevice only, never at load, and it is called each time: it is cheap
 // once it has succeeded, and a failure is not remembered.
 //
-// Liveness. Identity asks for the buffer id of an address, which is unique in
-// the process for as long as it lives: memory that was freed has none, and a
-// new allocation at the same address has another. The question goes only to a
-// libcuda that is in the process already, needs no current context and may
+// Liveness. Identity asks for the buffer id of each 2 MiB of the range
+// (pieces.h). An id is unique in the process: memory that was freed has none,
+// and a new allocation at the same address has another. The question goes only
+// to a libcuda that is in the process already, needs no current context and may
 // come from any thread. identity.c answers it without Go, for the exit handler.
 // Seen on an H200 with driver 580 (testdata/memory.c asks): plain, managed,
 // stream-ordered and mapped memory (cuMemMap) all have an id and lose it when
 // freed or unmapped; mapped memory has one id for each cuMemMap, a new one each
-// time, so the id of an address says nothing of the neighbouring mapping. A
+// time, so the id of an address says nothing of the neighbouring mapping. No
+// mapping is smaller than 2 MiB or begins elsewhere than at a multiple of it. A
 // libcuda that is loaded but not initialised refuses. A question takes 76 ns.
 //
 // Staging. OpenStream retains the primary context of the device and makes it

@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "../../internal/dl/loaded.h"
+#include "../pieces.h"
 
 /* CUresult cuPointerGetAttribute(void *data, CUpointer_attribute, CUdeviceptr)
  * and CU_POINTER_ATTRIBUTE_BUFFER_ID, an unsigned long long (cuda.h). */
@@ -38,18 +39,21 @@ static int find(get_attribute *ask)
 	return PHX_LIFE_KNOWN;
 }
 
-int phx_nvidia_identity(uint64_t addr, uint64_t *id)
+int phx_nvidia_identity(uint64_t addr, uint64_t len, uint64_t *id)
 {
 	int saved = errno;
 	get_attribute ask;
 	int state = find(&ask);
-	if (state == PHX_LIFE_KNOWN) {
+	uint64_t range = 0;
+	for (uint64_t at = addr; state == PHX_LIFE_KNOWN && at - addr < len; at = phx_piece_next(at)) {
 		unsigned long long buffer = 0;
-		if (ask(&buffer, BUFFER_ID, addr) == 0)
-			*id = buffer;
+		if (ask(&buffer, BUFFER_ID, at) == 0)
+			range = phx_piece_add(range, buffer);
 		else
 			state = PHX_LIFE_GONE;
 	}
+	if (state == PHX_LIFE_KNOWN)
+		*id = range;
 	errno = saved;
 	return state;
 }

@@ -55,7 +55,7 @@ func TestIdentityFollowsTheLifeOfAnAllocation(t *testing.T) {
 	c := New(Config{})
 	ask := func(when string, addr connectors.DevAddr, wantID uint64, wantState connectors.LifeState) {
 		t.Helper()
-		id, state := c.Identity(addr)
+		id, state := c.Identity(addr, 1)
 		if id != wantID || state != wantState {
 			t.Errorf("%s: Identity(%#x) = %d, state %d; want %d, state %d", when, addr, id, state, wantID, wantState)
 		}
@@ -89,7 +89,7 @@ func TestIdentityFollowsTheLifeOfAnAllocation(t *testing.T) {
 	ask("freed", 0x10000000, 0, connectors.LifeGone)
 
 	t.Setenv("CUDA_STANDIN_ID", "54")
-	if got := testing.AllocsPerRun(100, func() { c.Identity(0x10000000) }); got != 0 {
+	if got := testing.AllocsPerRun(100, func() { c.Identity(0x10000000, 1<<20) }); got != 0 {
 		t.Errorf("%v allocations per question, want 0", got)
 	}
 	if err := lib.Close(); err != nil {
@@ -100,8 +100,8 @@ func TestIdentityFollowsTheLifeOfAnAllocation(t *testing.T) {
 
 // relay calls a function by its address, as the exit handler does.
 const relay = `
-struct question { int (*ask)(unsigned long, unsigned long *); unsigned long addr, id; };
-int relay(struct question *q) { return q->ask(q->addr, &q->id); }
+struct question { int (*ask)(unsigned long, unsigned long, unsigned long *); unsigned long addr, len, id; };
+int relay(struct question *q) { return q->ask(q->addr, q->len, &q->id); }
 `
 
 func TestIdentityFuncCanBeCalledByItsAddress(t *testing.T) {
@@ -115,11 +115,11 @@ func TestIdentityFuncCanBeCalledByItsAddress(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := New(Config{})
-	_, want := c.Identity(0x10000000)
+	_, want := c.Identity(0x10000000, 1<<20)
 	q := struct {
-		ask      uintptr
-		addr, id uint64
-	}{c.IdentityFunc(), 0x10000000, 0}
+		ask           uintptr
+		addr, len, id uint64
+	}{c.IdentityFunc(), 0x10000000, 1 << 20, 0}
 	if got := connectors.LifeState(call.CallP(unsafe.Pointer(&q))); got != want {
 		t.Fatalf("through the address: state %d, through Identity: %d", got, want)
 	}
@@ -138,7 +138,7 @@ const exit = `
 static void *ask(void *bad) {
 	uint64_t id = 9;
 	errno = 5;
-	if (phx_nvidia_identity(0x10000010, &id) != PHX_LIFE_KNOWN || id != 88 || errno != 5) *(int *)bad = 1;
+	if (phx_nvidia_identity(0x10000010, 4096, &id) != PHX_LIFE_KNOWN || id != 88 || errno != 5) *(int *)bad = 1;
 	return 0;
 }
 static void at_exit(void) {
@@ -147,16 +147,16 @@ static void at_exit(void) {
 	if (bad) _exit(4);
 	setenv("CUDA_STANDIN_ID", "89", 1);
 	uint64_t id = 0;
-	if (phx_nvidia_identity(0x10000010, &id) != PHX_LIFE_KNOWN || id != 89) _exit(5);
+	if (phx_nvidia_identity(0x10000010, 4096, &id) != PHX_LIFE_KNOWN || id != 89) _exit(5);
 	unsetenv("CUDA_STANDIN_ID");
-	if (phx_nvidia_identity(0x10000010, &id) != PHX_LIFE_GONE || id != 89) _exit(6);
+	if (phx_nvidia_identity(0x10000010, 4096, &id) != PHX_LIFE_GONE || id != 89) _exit(6);
 	printf("asked at exit\n");
 }
 int main(int argc, char **argv) {
 	uint64_t id = 9;
 	pthread_t thread[8];
 	int bad = 0;
-	if (argc != 2 || phx_nvidia_identity(0x10000010, &id) != PHX_LIFE_UNASKED || id != 9) return 1;
+	if (argc != 2 || phx_nvidia_identity(0x10000010, 4096, &id) != PHX_LIFE_UNASKED || id != 9) return 1;
 	atexit(at_exit);
 	if (!dlopen(argv[1], RTLD_NOW)) return 2;
 	setenv("CUDA_STANDIN_ID", "88", 1);

@@ -1,13 +1,15 @@
 /* Eight GPUs at the addresses of phx emulate's devices, and memory of theirs
- * wherever anybody asks, until fake_gpus_free takes it away. Stands in for
- * libcuda.so.1, preloaded by run.py --emulate: what the library does about the
- * life of memory is what it does with CUDA in the process. */
+ * wherever anybody asks, until fake_gpus_free takes it away: mapped memory, each
+ * 2 MiB an allocation of its own. Stands in for libcuda.so.1, preloaded by
+ * run.py --emulate: what the library does about the life of memory is what it
+ * does with CUDA in the process. */
 #include <pthread.h>
 #include <stdio.h>
 
 enum { NO_DEVICE = 101, INVALID = 1, GPUS = 8, BUFFER_ID = 7 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned long long freed, freed_end;
+static int taken; /* other memory lies there since */
 
 int cuInit(unsigned flags) { return flags ? INVALID : 0; }
 int cuDeviceGetCount(int *n) { return *n = GPUS, 0; }
@@ -22,17 +24,18 @@ int cuDeviceGetPCIBusId(char *to, int len, int device) {
 }
 int cuPointerGetAttribute(void *to, int attribute, unsigned long long p) {
   pthread_mutex_lock(&lock);
-  int gone = p >= freed && p < freed_end;
+  int gone = p >= freed && p < freed_end, other = gone && taken;
   pthread_mutex_unlock(&lock);
-  if (attribute != BUFFER_ID || gone) return INVALID;
-  *(unsigned long long *)to = 1;
+  if (attribute != BUFFER_ID || (gone && !other)) return INVALID;
+  *(unsigned long long *)to = (p >> 21) + (other ? 1ull << 50 : 0);
   return 0;
 }
 
-/* cuMemFree of [p, p+len); one range at a time. */
-void fake_gpus_free(unsigned long long p, unsigned long long len);
-void fake_gpus_free(unsigned long long p, unsigned long long len) {
+/* Frees [p, p+len); one range at a time. again: other memory is allocated there
+ * at once. */
+void fake_gpus_free(unsigned long long p, unsigned long long len, int again);
+void fake_gpus_free(unsigned long long p, unsigned long long len, int again) {
   pthread_mutex_lock(&lock);
-  freed = p, freed_end = p + len;
+  freed = p, freed_end = p + len, taken = again;
   pthread_mutex_unlock(&lock);
 }

@@ -25,6 +25,7 @@ static struct {
 	int (*MemAddressReserve)(addr *, size_t, size_t, addr, unsigned long long), (*MemAddressFree)(addr, size_t);
 	int (*MemMap)(addr, size_t, size_t, addr, unsigned long long), (*MemUnmap)(addr, size_t);
 	int (*MemSetAccess)(addr, size_t, const struct access *, size_t);
+	int (*MemGetAllocationGranularity)(size_t *, const struct memory_prop *, int);
 } cu;
 
 enum { MIB = 1 << 20, UNIT = 2 * MIB };
@@ -32,13 +33,18 @@ static int failures;
 static addr last; /* alive at exit */
 static uint64_t last_id;
 
-static uint64_t expect(const char *when, addr a, int want)
+static uint64_t expect_range(const char *when, addr a, uint64_t len, int want)
 {
 	uint64_t id = 0;
-	int got = phx_nvidia_identity(a, &id);
+	int got = phx_nvidia_identity(a, len, &id);
 	printf("%-46s state %d id %llu%s\n", when, got, (unsigned long long)id, got == want ? "" : "   <- WRONG");
 	failures += got != want;
 	return id;
+}
+
+static uint64_t expect(const char *when, addr a, int want)
+{
+	return expect_range(when, a, 1, want);
 }
 
 static void check(const char *what, int ok)
@@ -64,7 +70,7 @@ static void *elsewhere(void *unused)
 static void at_exit(void)
 {
 	uint64_t id = 0;
-	int state = phx_nvidia_identity(last, &id);
+	int state = phx_nvidia_identity(last, 1, &id);
 	printf("at exit: state %d id %llu\n", state, (unsigned long long)id);
 	fflush(stdout);
 	if (state != PHX_LIFE_KNOWN || id != last_id)
@@ -104,10 +110,11 @@ static void managed_and_pooled(void)
 }
 
 /* Mapped memory: the kind that expandable segments of PyTorch are made of. */
+static const struct memory_prop prop = {.type = 1, .at = {1, 0}, .flags = {0, 1}};
+static const struct access grant = {{1, 0}, 3};
+
 static void mapped(void)
 {
-	struct memory_prop prop = {.type = 1, .at = {1, 0}, .flags = {0, 1}};
-	struct access access = {{1, 0}, 3};
 	addr handle[2], a;
 	must("cuMemAddressReserve", cu.MemAddressReserve(&a, 2 * UNIT, 0, 0, 0));
 	expect("reserved addresses", a, PHX_LIFE_GONE);
@@ -115,19 +122,85 @@ static void mapped(void)
 		must("cuMemCreate", cu.MemCreate(&handle[i], UNIT, &prop, 0));
 		must("cuMemMap", cu.MemMap(a + (addr)i * UNIT, UNIT, 0, handle[i], 0));
 	}
-	must("cuMemSetAccess", cu.MemSetAccess(a, 2 * UNIT, &access, 1));
+	must("cuMemSetAccess", cu.MemSetAccess(a, 2 * UNIT, &grant, 1));
 	uint64_t first = expect("mapped", a, PHX_LIFE_KNOWN);
 	uint64_t second = expect("  its neighbour", a + UNIT, PHX_LIFE_KNOWN);
 	printf("  neighbours have %s id\n", first == second ? "the same" : "each their own");
 	must("cuMemUnmap", cu.MemUnmap(a, UNIT));
 	expect("unmapped", a, PHX_LIFE_GONE);
 	must("cuMemMap", cu.MemMap(a, UNIT, 0, handle[0], 0));
-	must("cuMemSetAccess", cu.MemSetAccess(a, UNIT, &access, 1));
+	must("cuMemSetAccess", cu.MemSetAccess(a, UNIT, &grant, 1));
 	printf("  the same memory mapped again has %s id\n", expect("mapped again", a, PHX_LIFE_KNOWN) == first ? "the same" : "another");
 	must("cuMemUnmap", cu.MemUnmap(a, 2 * UNIT));
 	for (int i = 0; i < 2; i++)
 		must("cuMemRelease", cu.MemRelease(handle[i]));
 	must("cuMemAddressFree", cu.MemAddressFree(a, 2 * UNIT));
+}
+
+/* Chunk number i at a, of memory of its own. */
+static void map_chunk(addr a, int i)
+{
+	addr handle;
+	must("cuMemCreate", cu.MemCreate(&handle, UNIT, &prop, 0));
+	must("cuMemMap", cu.MemMap(a + (addr)i * UNIT, UNIT, 0, handle, 0));
+	must("cuMemRelease", cu.MemRelease(handle)); /* lives until it is unmapped */
+	must("cuMemSetAccess", cu.MemSetAccess(a + (addr)i * UNIT, UNIT, &grant, 1));
+}
+
+static double now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+/* A range of many chunks, of which one in the middle goes. */
+static void chunks(void)
+{
+	enum { CHUNKS = 512, MIDDLE = 300, ROUNDS = 200 };
+	const uint64_t len = (uint64_t)CHUNKS * UNIT;
+	size_t least = 0;
+	addr a;
+	must("cuMemGetAllocationGranularity", cu.MemGetAllocationGranularity(&least, &prop, 0));
+	check("no chunk is smaller than 2 MiB", least == UNIT);
+	must("cuMemAddressReserve", cu.MemAddressReserve(&a, len, 0, 0, 0));
+	check("chunks begin at multiples of 2 MiB", a % UNIT == 0);
+	addr handle;
+	must("cuMemCreate", cu.MemCreate(&handle, UNIT, &prop, 0));
+	check("they cannot begin elsewhere", cu.MemMap(a + UNIT / 2, UNIT, 0, handle, 0) != 0);
+	must("cuMemRelease", cu.MemRelease(handle));
+	for (int i = 0; i < CHUNKS; i++)
+		map_chunk(a, i);
+	uint64_t whole = expect_range("1 GiB of chunks", a, len, PHX_LIFE_KNOWN);
+	check("asked again, it is the same", expect_range("  again", a, len, PHX_LIFE_KNOWN) == whole);
+	double from = now();
+	for (int i = 0; i < ROUNDS; i++) {
+		uint64_t id;
+		phx_nvidia_identity(a, len, &id);
+	}
+	printf("%.0f ns per question of 512\n", (now() - from) / ROUNDS / CHUNKS);
+	uint64_t first = expect("its first chunk", a, PHX_LIFE_KNOWN);
+	must("cuMemUnmap", cu.MemUnmap(a + (addr)MIDDLE * UNIT, UNIT));
+	expect_range("one chunk in the middle unmapped", a, len, PHX_LIFE_GONE);
+	check("the first chunk knows nothing of it", expect("  the first", a, PHX_LIFE_KNOWN) == first);
+	map_chunk(a, MIDDLE);
+	check("another chunk there is another identity", expect_range("  other memory there", a, len, PHX_LIFE_KNOWN) != whole);
+	check("  and the first still knows nothing of it", expect("  the first", a, PHX_LIFE_KNOWN) == first);
+	must("cuMemUnmap", cu.MemUnmap(a, len));
+	expect_range("all unmapped", a, len, PHX_LIFE_GONE);
+	must("cuMemAddressFree", cu.MemAddressFree(a, len));
+}
+
+/* One allocation of many pieces. */
+static void large(void)
+{
+	const uint64_t len = 64 * (uint64_t)UNIT;
+	addr a;
+	must("cuMemAlloc", cu.MemAlloc_v2(&a, len));
+	uint64_t id = expect_range("128 MiB in one allocation", a, len, PHX_LIFE_KNOWN);
+	check("asked again, it is the same", expect_range("  again", a, len, PHX_LIFE_KNOWN) == id);
+	must("cuMemFree", cu.MemFree_v2(a));
+	expect_range("  freed", a, len, PHX_LIFE_GONE);
 }
 
 static void load(void)
@@ -140,6 +213,7 @@ static void load(void)
 	LOAD(Init) LOAD(DeviceGet) LOAD(DevicePrimaryCtxRetain) LOAD(CtxSetCurrent) LOAD(MemAlloc_v2) LOAD(MemFree_v2)
 	LOAD(MemAllocManaged) LOAD(MemAllocAsync) LOAD(MemFreeAsync) LOAD(StreamSynchronize) LOAD(MemCreate) LOAD(MemRelease)
 	LOAD(MemAddressReserve) LOAD(MemAddressFree) LOAD(MemMap) LOAD(MemUnmap) LOAD(MemSetAccess)
+	LOAD(MemGetAllocationGranularity)
 	expect("libcuda loaded, not initialised", 0x1000, PHX_LIFE_GONE);
 }
 
@@ -155,6 +229,8 @@ int main(void)
 	plain();
 	managed_and_pooled();
 	mapped();
+	chunks();
+	large();
 
 	must("cuMemAlloc", cu.MemAlloc_v2(&last, 4 * MIB));
 	last_id = expect("the last allocation", last, PHX_LIFE_KNOWN);
@@ -164,15 +240,13 @@ int main(void)
 	must("cuCtxSetCurrent(NULL)", cu.CtxSetCurrent(NULL));
 	expect("without a current context", last, PHX_LIFE_KNOWN);
 
-	struct timespec from, to;
 	enum { ROUNDS = 100000 };
-	clock_gettime(CLOCK_MONOTONIC, &from);
+	double from = now();
 	for (int i = 0; i < ROUNDS; i++) {
 		uint64_t id;
-		phx_nvidia_identity(last, &id);
+		phx_nvidia_identity(last, 1, &id);
 	}
-	clock_gettime(CLOCK_MONOTONIC, &to);
-	printf("%.0f ns per question\n", ((to.tv_sec - from.tv_sec) * 1e9 + (to.tv_nsec - from.tv_nsec)) / ROUNDS);
+	printf("%.0f ns per question\n", (now() - from) / ROUNDS);
 	atexit(at_exit);
 	return failures != 0;
 }

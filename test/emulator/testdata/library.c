@@ -1,16 +1,21 @@
-/* library [exit | close | killed | freed-deregmem | freed-close | freed-exit]: open, register,
- * read, release through libphoenix. What fails once is tried again. With "exit"
- * it ends with everything open, "killed" runs no exit handler. freed-*: the driver frees the device memory, as
- * cudaFree does, before the registration is given back in that way. */
+/* library [WHAT-]HOW: open, register, read, release through libphoenix. What
+ * fails once is tried again. HOW the registration ends: deregmem (or nothing),
+ * close, exit with everything open, killed, without exit handlers. WHAT happened
+ * to the device memory before that, if anything:
+ *   freed    the driver freed it, as cudaFree does
+ *   chunks   nothing, and it is three chunks of mapped memory (cuMemMap)
+ *   hole     of three such chunks the one in the middle was freed
+ *   refill   and other memory was mapped in its place */
 #include "kit.h"
 
 #include <dlfcn.h>
 
 #include "phoenix.h"
 
-enum { N = 4 * 65536 };
+enum { N = 4 * 65536, CHUNK = 2 << 20 };
 static const void *const gpu = (const void *)GPU;
 static char data[N];
+static size_t len = N; /* of the registration; I/O is at its start */
 
 static int file(void) {
 	for (int i = 0; i < N; i++)
@@ -27,25 +32,28 @@ static void reads(int fd, char *target) {
 }
 
 /* The vendor's library (fake_gpus.c) and the driver both know it. */
-static void freed(void) {
-	void (*gone)(unsigned long long, unsigned long long) = (void (*)(unsigned long long, unsigned long long))dlsym(RTLD_DEFAULT, "fake_gpus_free");
+static void freed(unsigned long long from, size_t n, int again) {
+	void (*gone)(unsigned long long, unsigned long long, int) =
+		(void (*)(unsigned long long, unsigned long long, int))dlsym(RTLD_DEFAULT, "fake_gpus_free");
 	CHECK(gone != NULL);
-	gone(GPU, N);
+	gone(from, n, again);
 	CHECK(command("revoke") == 0);
 }
 
 int main(int argc, char **argv) {
 	const char *how = argc > 1 ? argv[1] : "";
-	int fd = file(), r;
+	int hole = !strncmp(how, "hole", 4), refill = !strncmp(how, "refill", 6), fd = file(), r;
+	if (hole || refill || !strncmp(how, "chunks", 6))
+		len = 3 * CHUNK;
 	void *target = NULL;
 	r = phxfs_open(0);
 	printf("open %d", r);
 	if (r != 0)
 		return puts("") < 0;
-	r = phxfs_regmem(0, gpu, N, &target);
+	r = phxfs_regmem(0, gpu, len, &target);
 	printf(" regmem %d ", r);
 	if (r != 0)
-		printf("again %d ", phxfs_regmem(0, gpu, N, &target));
+		printf("again %d ", phxfs_regmem(0, gpu, len, &target));
 	reads(fd, (char *)target);
 	memset(target, 0, N);
 	phxfs_io_req_t q[4];
@@ -54,7 +62,9 @@ int main(int argc, char **argv) {
 	printf("batch %d ", phxfs_read_batch(q, 4));
 	CHECK(memcmp(target, data, N) == 0);
 	if (strncmp(how, "freed", 5) == 0)
-		freed();
+		freed(GPU, N, 0);
+	if (hole || refill)
+		freed(GPU + CHUNK, CHUNK, refill);
 	if (strcmp(how, "killed") == 0)
 		_exit(0);
 	if (strstr(how, "exit"))
@@ -63,11 +73,11 @@ int main(int argc, char **argv) {
 		printf("close %d\n", phxfs_close(0));
 		return 0;
 	}
-	r = phxfs_deregmem(0, gpu, N);
+	r = phxfs_deregmem(0, gpu, len);
 	printf("deregmem %d ", r);
 	if (r != 0) {
 		reads(fd, (char *)target);
-		printf("again %d ", phxfs_deregmem(0, gpu, N));
+		printf("again %d ", phxfs_deregmem(0, gpu, len));
 	}
 	printf("close %d\n", phxfs_close(0));
 	return 0;
