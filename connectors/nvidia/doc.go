@@ -21,7 +21,8 @@
 // freed or unmapped; mapped memory has one id for each cuMemMap, a new one each
 // time, so the id of an address says nothing of the neighbouring mapping. No
 // mapping is smaller than 2 MiB or begins elsewhere than at a multiple of it. A
-// libcuda that is loaded but not initialised refuses. A question takes 76 ns.
+// libcuda that is loaded but not initialised refuses. A question takes 70 ns,
+// 130 ns where it goes to another chunk each time.
 //
 // Staging. OpenStream retains the primary context of the device and makes it
 // current on the calling thread, which is one of ours; Close undoes both. A
