@@ -9,6 +9,10 @@ static bool kept(const char *target) {
          !strcmp(target, "anon_inode:[io_uring]");
 }
 
+/* A descriptor that the C library holds for a moment when a thread, such as one
+ * of the library's that has just started, first allocates (malloc's arenas). */
+static bool passing(const char *target) { return !strcmp(target, "/sys/devices/system/cpu/online"); }
+
 static int each(const char *dir, char **list, int *pool) {
   DIR *d = opendir(dir);
   int n = 0;
@@ -22,6 +26,7 @@ static int each(const char *dir, char **list, int *pool) {
     ssize_t k = readlink(path, target, sizeof target - 1);
     if (k < 0) continue; /* closed meanwhile */
     target[k] = 0;
+    if (passing(target)) continue;
     ++*(kept(target) ? pool : &n);
     fprintf(to, "%s -> %s\n", e->d_name, target);
   }
