@@ -17,6 +17,7 @@
 #include "state.h"
 
 #define PATIENCE_NS (10LL * 1000000000)
+#define PATIENCE_OVER EBUSY /* runtime/cgo prints it and aborts; after EAGAIN it would ask 20 times */
 
 /* Weak for `go test`, which links without --wrap. */
 int __real_pthread_create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) __attribute__((weak));
@@ -28,7 +29,8 @@ int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*f)(void
   long nap = 1000000;
   for (long long waited = 0;; waited += nap, nap = nap < 20000000 ? 2 * nap : nap) {
     int err = __real_pthread_create(t, a, f, arg);
-    if (err != EAGAIN || waited > PATIENCE_NS) return err;
+    if (err != EAGAIN) return err;
+    if (waited >= PATIENCE_NS) return PATIENCE_OVER;
     if (s && !told)
       phx_log(s, PHX_LOG_ERROR, "call=thread errno=EAGAIN reason=\"no thread can be created (pids.max, RLIMIT_NPROC): waiting for room\"");
     told = true;
