@@ -37,10 +37,13 @@ extern phx_init phx_init_start[] __attribute__((visibility("hidden"), weak));
 extern phx_init phx_init_end[] __attribute__((visibility("hidden"), weak));
 
 /* What Go must be able to get, or it aborts the process: it reserves its heap
- * arenas, starts up to this many threads of its own, and the helpers at the
- * first batch that is worth them. */
+ * arenas, starts threads of its own, and the helpers at the first batch that is
+ * worth them. Once Go has decided to make a thread it wakes no idle one instead,
+ * so the start hangs for want of one. How many it makes depends on how slow they
+ * are: 7 as a rule, up to 14 were seen on a machine with many more busy threads
+ * than processors. */
 #define RESERVE_BYTES ((size_t)2 << 30)
-#define START_THREADS (PHX_SPARE_THREADS + 6)
+#define START_THREADS 20
 #define MAX_WORKERS 64 /* PHXFS_WORKERS */
 
 /* Not pthread_create, which waits for room (threads.c). Weak for `go test`,
