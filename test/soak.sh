@@ -6,6 +6,9 @@ cd "$(dirname "$0")/.."
 n=${PHX_SOAK:-1}
 echo "== engine and core, race detector, on 1, 2 and 8 processors"
 for p in 1 2 8; do GOMAXPROCS=$p go test -race -count=$((5 * n)) ./engine/... ./core/...; done
+echo "== ten minutes of random calls, every answer predicted, race detector; the same tests with bugs planted"
+PHX_SOAK_SECONDS=$((150 * n)) go test -race -count=1 -timeout $((30 * n))m ./test/statemachine # four parts
+test/statemachine/planted.py
 echo "== the emulator end to end; 100,000 random requests in three ways"
 go test -count=$((5 * n)) ./test/emulator
 PHX_THREEWAY=$((100000 * n)) go test -timeout 60m ./test/threeway
