@@ -118,7 +118,7 @@ static void direct_io(void) {
     all_paths(rows[i].what, d, false, rows[i].n, rows[i].off, r);
     cpu -= rows[i].buf, dev = keep;
   }
-  CHECK(refused >= 1, "this kernel takes unaligned O_DIRECT: nothing was tested");
+  if (!refused) T_SKIP("odirect", "a file system that refuses unaligned O_DIRECT (tmpfs takes it)");
   /* A good neighbour of an unaligned request. */
   phxfs_io_req_t q[3] = {{d, 0, dev, 0, 4096, 4096, 0}, {d, 0, dev, 8192, 4096, 1, 0}, {d, -1, cpu, 0, 4096, 8192, 0}};
   CHECK_OK(phxfs_read_batch(q, 3), 1, "one unaligned of three");
