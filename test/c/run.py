@@ -48,6 +48,7 @@ HOST_ONLY = {
     "thread_room": "is about a file of the library, not the library",
     "signals_storm": "has handlers without SA_RESTART: opens and ioctls wait for phx and give EINTR",
     "signals_mapped_file": "registers a mapped file, which is no device memory",
+    "staging_cuda": "brings a GPU and its driver, and must find no node",
 }
 LINE = re.compile(r"^(ok|FAIL|skip) (.*)")
 
