@@ -25,8 +25,9 @@ import (
 // mergedBytes bounds a run.
 const mergedBytes = 1 << 20
 
-// directAlign is what an op is aligned to that may be merged under O_DIRECT:
-// no file system wants more.
+// directAlign is the least that an op is aligned to that may be merged under
+// O_DIRECT. A device with larger sectors wants more, and so do the file systems
+// on it; their block size is never less than what they want.
 const directAlign = 4096
 
 // precedes reports whether next goes on in file and memory where op ends.
@@ -64,7 +65,7 @@ func (b *Batch) merge(i int, files *fileFacts) (ops int, lenBytes uint64) {
 }
 
 // fileFacts is what merge knows of the files of one batch. It is asked only
-// about ops that have a neighbour: four system calls for each fd.
+// about ops that have a neighbour: at most five system calls for each fd.
 type fileFacts struct {
 	asked fdQuestion
 	known [8]mergeFacts // by fd, modulo
@@ -90,17 +91,28 @@ func (c *fileFacts) inquire(fd int32) (size, mask uint64) {
 	if err != nil || flags&unix.O_APPEND != 0 || !c.asked.inquire(fd) {
 		return 0, 0
 	}
-	if flags&unix.O_DIRECT != 0 {
-		mask = directAlign - 1
+	align := uint64(c.asked.stat.Blksize)
+	size = uint64(max(0, c.asked.stat.Size))
+	if c.asked.stat.Mode&unix.S_IFMT == unix.S_IFBLK { // its node says nothing of the device
+		var sector int32
+		if !ask(fd, unix.BLKGETSIZE64, unsafe.Pointer(&size)) || !ask(fd, unix.BLKSSZGET, unsafe.Pointer(&sector)) {
+			return 0, 0
+		}
+		align = uint64(sector)
 	}
-	if c.asked.stat.Mode&unix.S_IFMT == unix.S_IFREG {
-		return uint64(max(0, c.asked.stat.Size)), mask
+	if flags&unix.O_DIRECT == 0 {
+		return size, 0
 	}
-	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.BLKGETSIZE64, uintptr(unsafe.Pointer(&size)))
-	if errno != 0 {
+	if align = max(align, directAlign); align&(align-1) != 0 {
 		return 0, 0
 	}
-	return size, mask
+	return size, align - 1
+}
+
+// ask has a block device write the answer to answer.
+func ask(fd int32, question uintptr, answer unsafe.Pointer) bool {
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), question, uintptr(answer))
+	return errno == 0
 }
 
 // unit is the part of the batch at at: its first or only op, where in that it

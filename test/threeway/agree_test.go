@@ -62,7 +62,8 @@ func TestEnginesAgreeOnNeighbours(t *testing.T) {
 	engines := newRunners(t)
 	a := newArena(t, 2<<20)
 	chosen := []string{
-		"TMPDIR", "tmpfs", "O_DIRECT", "full tmpfs", "loop device, O_DIRECT", "overlayfs, upper file",
+		"TMPDIR", "tmpfs", "O_DIRECT", "full tmpfs",
+		"loop device, O_DIRECT", "overlayfs, upper file",
 		"/proc/self/pagemap", "/proc/self/mem", "/proc/version", "/dev/full", "FUSE",
 	}
 	for _, m := range makers() {

@@ -36,3 +36,35 @@ func TestMisalignedLengthIsRefusedHoweverLong(t *testing.T) {
 		}
 	}
 }
+
+// TestNeighboursSmallerThanASectorAreRefused: requests that O_DIRECT refuses one
+// by one are refused, too, where several of them make a legal transfer.
+func TestNeighboursSmallerThanASectorAreRefused(t *testing.T) {
+	w := newWorld(t)
+	if w.ns == nil {
+		skip(t, w.noNS)
+	}
+	const sector, small = 16384, 4096
+	fd, back, missing := w.loop(16*sector, unix.O_DIRECT, sector)
+	if missing != nil {
+		skip(t, missing)
+	}
+	w.own(back, nil)
+	on := w.own(fd, nil)
+	a := newArena(t, 1<<20)
+	at := a.addr(a.main.from) // of the page size; aligned to sectors, or not, as memory need not be
+	for _, r := range append([]runner{plain()}, newRunners(t)...) {
+		for _, kind := range []engine.Kind{engine.Read, engine.Write} {
+			ops := make([]engine.Op, 8)
+			for i := range ops {
+				ops[i] = engine.Op{FD: on, Addr: at + engine.HostAddr(i*small), Len: small, Off: int64(i * small)}
+			}
+			r.run(kind, engine.Sync, ops)
+			for i := range ops {
+				if got := ops[i].Result; got != -int64(unix.EINVAL) {
+					t.Errorf("%s, kind %d: result %d of neighbour %d, want EINVAL", r.name, kind, got, i)
+				}
+			}
+		}
+	}
+}

@@ -67,24 +67,16 @@ func full(w *world) (*target, *lack) {
 	return to, nil
 }
 
-// loop is a block device made of a file in the namespace's tmpfs. The kernel
-// dissolves it when its last fd is closed.
+// loop is a block device made of a file in the namespace's tmpfs.
 func loop(flags int) func(*world) (*target, *lack) {
 	return func(w *world) (*target, *lack) {
 		if w.ns == nil {
 			return nil, w.noNS
 		}
 		const size = 64 * 4096
-		image := filepath.Join(w.ns.base, fmt.Sprintf("image%d", flags))
-		w.must(w.ns.do(func() error { return os.WriteFile(image, make([]byte, size), 0o600) }))
-		file := w.ns.open(w, image, unix.O_RDWR)
-		fd, back := -1, -1
-		err := w.ns.do(func() (err error) {
-			fd, back, err = loopOver(int(file), w.ns.base, flags)
-			return err
-		})
-		if err != nil {
-			return nil, &lack{"loop", err}
+		fd, back, missing := w.loop(size, flags, 0)
+		if missing != nil {
+			return nil, missing
 		}
 		to := bare(w.own(fd, nil))
 		to.size, to.direct = size, flags&unix.O_DIRECT != 0
@@ -93,9 +85,26 @@ func loop(flags int) func(*world) (*target, *lack) {
 	}
 }
 
+// loop gives two fds, with flags and without, of a block device of size bytes
+// with sectors of that many bytes (0: the kernel's choice). The kernel dissolves
+// it when its last fd is closed.
+func (w *world) loop(size, flags int, sector uint32) (fd, back int, missing *lack) {
+	image := filepath.Join(w.ns.base, fmt.Sprintf("image%d-%d", flags, sector))
+	w.must(w.ns.do(func() error { return os.WriteFile(image, make([]byte, size), 0o600) }))
+	file := w.ns.open(w, image, unix.O_RDWR)
+	err := w.ns.do(func() (err error) {
+		fd, back, err = loopOver(int(file), w.ns.base, flags, sector)
+		return err
+	})
+	if err != nil {
+		return -1, -1, &lack{"loop", err}
+	}
+	return fd, back, nil
+}
+
 // loopOver sets up a free loop device over file and opens it twice. Others may
 // take the free one meanwhile, so it asks again.
-func loopOver(file int, dir string, flags int) (fd, back int, err error) {
+func loopOver(file int, dir string, flags int, sector uint32) (fd, back int, err error) {
 	control, err := unix.Open("/dev/loop-control", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return -1, -1, fmt.Errorf("open /dev/loop-control: %w", err)
@@ -106,14 +115,14 @@ func loopOver(file int, dir string, flags int) (fd, back int, err error) {
 		if n, err = unix.IoctlRetInt(control, unix.LOOP_CTL_GET_FREE); err != nil {
 			return -1, -1, fmt.Errorf("LOOP_CTL_GET_FREE: %w", err)
 		}
-		node := filepath.Join(dir, fmt.Sprintf("loop%d-%d", n, flags))
+		node := filepath.Join(dir, fmt.Sprintf("loop%d-%d-%d", n, flags, sector))
 		if err = unix.Mknod(node, unix.S_IFBLK|0o600, int(unix.Mkdev(7, uint32(n)))); err != nil && err != unix.EEXIST {
 			return -1, -1, fmt.Errorf("mknod %s: %w", node, err)
 		}
 		if back, err = unix.Open(node, unix.O_RDWR|unix.O_CLOEXEC, 0); err != nil {
 			return -1, -1, fmt.Errorf("open %s: %w", node, err)
 		}
-		cfg := unix.LoopConfig{Fd: uint32(file), Info: unix.LoopInfo64{Flags: unix.LO_FLAGS_AUTOCLEAR}}
+		cfg := unix.LoopConfig{Fd: uint32(file), Size: sector, Info: unix.LoopInfo64{Flags: unix.LO_FLAGS_AUTOCLEAR}}
 		if err = unix.IoctlLoopConfigure(back, &cfg); err == nil {
 			if fd, err = unix.Open(node, unix.O_RDWR|unix.O_CLOEXEC|flags, 0); err == nil {
 				return fd, back, nil
