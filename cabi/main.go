@@ -5,6 +5,7 @@ package main
 import "C"
 
 import (
+	"strings"
 	"sync/atomic"
 	"unsafe"
 
@@ -88,6 +89,7 @@ func chooseConnector(log *logger, name, sysfsRoot string) connectors.Connector {
 func newEngine(s *C.struct_phx_state, log *logger, name string, workers, depth int) engine.Engine {
 	inFlight := (*int32)(unsafe.Pointer(C.phx_async_word(s)))
 	notice := func(reason string) { log.note(core.LevelWarn, "engine", reason) }
+	name = strings.ToLower(name)
 	if name != "" && name != "sync" && name != "io_uring" {
 		log.note(core.LevelError, "environment", "PHXFS_IO_ENGINE is neither io_uring nor sync and is ignored")
 	}

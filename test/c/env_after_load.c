@@ -64,9 +64,9 @@ static void child_log_is_off(void) { /* PHXFS_LOG_FILE alone asks for nothing */
 static void child_engine(void) {
   if (!t_load(&lib)) return;
   setenv("PHXFS_VENDOR", "HOST", 1);
-  setenv("PHXFS_IO_ENGINE", "sync", 1);
+  setenv("PHXFS_IO_ENGINE", "Sync", 1);
   const char *name = lib.engine_name();
-  CHECK(name && !strcmp(name, "sync"), "PHXFS_IO_ENGINE=sync gives %s", name ? name : "NULL");
+  CHECK(name && !strcmp(name, "sync"), "PHXFS_IO_ENGINE=Sync gives %s", name ? name : "NULL");
   setenv("PHXFS_IO_ENGINE", "io_uring", 1); /* too late */
   CHECK(lib.engine_name() == name || !strcmp(lib.engine_name(), "sync"), "the engine stays");
 }
