@@ -73,6 +73,9 @@ check-emulated: build $(B)/test-c ## the C suite on emulated devices (FILTER as 
 check-py: build ## the Python suite on the host device
 	$(PYTHON) test/run_pytest.py $(if $(FILTER),-k $(FILTER)) test/python
 
+check-py-emulated: build $(B)/test-c ## the Python suite on emulated devices
+	$(PYTHON) test/run_pytest.py --emulate $(B)/phx $(if $(FILTER),-k $(FILTER)) test/python
+
 check-containers: build $(B)/test-c ## the C and Python suites under container seccomp filters
 	$(PYTHON) test/process/containers.py --build $(B)
 
@@ -142,4 +145,4 @@ $(B)/test-c: $(B)/libphoenix.so inject FORCE
 	$(MAKE) -C test/c LIB=$(TOP)/$(B)/libphoenix.so OUT=$(TOP)/$@
 
 FORCE:
-.PHONY: inject help build demo test check check-c check-c-staged check-emulated check-py check-containers soak bench bench-tools bench-carry bench-scale bench-go install uninstall asan deps clean toolchain vendor-name FORCE
+.PHONY: inject help build demo test check check-c check-c-staged check-emulated check-py check-py-emulated check-containers soak bench bench-tools bench-carry bench-scale bench-go install uninstall asan deps clean toolchain vendor-name FORCE

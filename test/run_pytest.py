@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Runs pytest on its arguments: the one of this Python, else one installed
-into build/venv from PyPI. Exit status: pytest's."""
+into build/venv from PyPI. With `--emulate PHX` first, the tests run on emulated
+devices, and anything that phx finds wrong is a failure. Exit status: pytest's, or
+phx's (docs/emulator.md)."""
 import os
 import subprocess
 import sys
@@ -24,5 +26,9 @@ def python_with_pytest():
 
 if __name__ == "__main__":
     env = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", PHX_TOP=TOP)
-    run = [python_with_pytest(), "-m", "pytest", "-p", "no:cacheprovider", *sys.argv[1:]]
+    arguments, emulator = sys.argv[1:], []
+    if arguments[:1] == ["--emulate"]:
+        emulator, arguments = [os.path.abspath(arguments[1]), "emulate", "--strict", "--"], arguments[2:]
+        env.update(T_EMULATED="1", LD_PRELOAD=os.path.join(TOP, "build", "test-c", "fake_gpus.so"))
+    run = [*emulator, python_with_pytest(), "-m", "pytest", "-p", "no:cacheprovider", *arguments]
     sys.exit(subprocess.run(run, env=env, cwd=TOP).returncode)

@@ -1,5 +1,7 @@
 """What the tests of the ctypes binding share: the binding itself, on the host
-device, and helpers. Fixtures are in conftest.py."""
+device or on emulated ones (run_pytest.py --emulate), and helpers. Fixtures are in
+conftest.py."""
+import ctypes
 import errno
 import os
 import subprocess
@@ -13,7 +15,9 @@ sys.path.insert(0, os.path.join(TOP, "examples", "python"))
 import phoenix  # noqa: E402
 
 # After the import and before the first call: that is early enough.
-os.environ["PHXFS_VENDOR"] = "HOST"
+EMULATED = "T_EMULATED" in os.environ
+VENDOR = "NVIDIA" if EMULATED else "HOST"
+os.environ["PHXFS_VENDOR"] = VENDOR
 
 PAGE = 65536
 DATA = os.urandom(3 * PAGE + 100)  # the file of most tests: ends inside a page
@@ -26,6 +30,11 @@ def fails(number, function, *args, **kw):
     name = errno.errorcode[number]
     assert errno.errorcode.get(caught.value.errno) == name, "got %r, want %s" % (caught.value, name)
     return caught.value
+
+
+def seen(registration):
+    """Registered memory as the CPU sees it: on the host device the memory itself."""
+    return memoryview((ctypes.c_char * registration.nbytes).from_address(registration.target)).cast("B")
 
 
 def script(text, **env):

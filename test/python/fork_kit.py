@@ -4,11 +4,12 @@ import os
 import subprocess
 import sys
 
-from binding_kit import TOP
+from binding_kit import TOP, VENDOR
 
 PRELUDE = """
 import faulthandler, multiprocessing, os, random, signal, sys, threading, time, zlib
-os.environ["PHXFS_VENDOR"] = "HOST"
+import ctypes
+os.environ["PHXFS_VENDOR"] = {vendor!r}
 import phoenix
 
 BLOCK, BLOCKS = 4096, 512
@@ -20,20 +21,27 @@ if not os.path.exists(PATH):
         f.write(b"".join(block(i) for i in range(BLOCKS)))
 FD = os.open(PATH, os.O_RDONLY)
 
-def check(n=16, buf=None, device=phoenix.CPU, asynchronous=False):
+def seen(registration):
+    "Registered memory as the CPU sees it."
+    return memoryview((ctypes.c_char * registration.nbytes).from_address(registration.target)).cast("B")
+
+def check(n=16, registration=None, asynchronous=False):
     "Reads n random blocks; True if every byte is right."
-    buf = buf or bytearray(n * BLOCK)
+    buf, device, data = bytearray(n * BLOCK), phoenix.CPU, None
+    if registration:
+        buf, device, data = registration.address, registration.device, seen(registration)
     which = [random.randrange(BLOCKS) for _ in range(n)]
     requests = [phoenix.Request(FD, buf, BLOCK, offset=b * BLOCK, buf_offset=i * BLOCK, device=device)
                 for i, b in enumerate(which)]
     results = phoenix.submit_read(requests).wait() if asynchronous else phoenix.read_batch(requests)
-    return results.failed == 0 and all(buf[i * BLOCK:(i + 1) * BLOCK] == block(b) for i, b in enumerate(which))
+    data = data or buf
+    return results.failed == 0 and all(data[i * BLOCK:(i + 1) * BLOCK] == block(b) for i, b in enumerate(which))
 
 def use(_=None):
     "Everything a process does with the library."
     memory = phoenix.aligned(2 * phoenix.ALIGNMENT)
-    with phoenix.Device(1) as device, device.register(memory):
-        return check() and check(8, asynchronous=True) and check(16, memory, device)
+    with phoenix.Device(1) as device, device.register(memory) as registration:
+        return check() and check(8, asynchronous=True) and check(16, registration)
 
 def reap(pid, seconds=20):
     "The wait status of a child, which must come within the time."
@@ -63,7 +71,7 @@ def fork(body):
 def program(tmp_path, text, name="program.py"):
     """A file with the prelude and text, and the environment to run it in."""
     path = tmp_path / name
-    path.write_text(PRELUDE.format(path=str(tmp_path / "blocks")) + text)
+    path.write_text(PRELUDE.format(path=str(tmp_path / "blocks"), vendor=VENDOR) + text)
     env = {k: v for k, v in os.environ.items() if not k.startswith("PHXFS_")}
     env["PYTHONPATH"] = os.path.join(TOP, "examples", "python")
     return [sys.executable, "-W", "ignore::DeprecationWarning", str(path)], env

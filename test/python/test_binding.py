@@ -10,7 +10,7 @@ import os
 import pytest
 
 import need
-from binding_kit import DATA, PAGE, fails, phoenix
+from binding_kit import DATA, PAGE, fails, phoenix, seen
 
 
 # ---- questions ----
@@ -142,7 +142,7 @@ def test_registered_buffer_is_kept_alive_and_in_place(device, fd):
     del store
     gc.collect()
     assert phoenix.read(fd, address, PAGE, device=device) == PAGE
-    assert ctypes.string_at(address, PAGE) == DATA[:PAGE]
+    assert seen(r) == DATA[:PAGE]
     r.close()
 
 
@@ -224,11 +224,11 @@ def test_write_takes_read_only_memory_and_read_does_not(fd):
 
 
 def test_registered_memory_by_interior_address_and_offset(device, fd, buf):
-    with device.register(buf):
+    with device.register(buf) as r:
         assert device.read(fd, buf, PAGE, offset=PAGE, buf_offset=PAGE) == PAGE
-        assert buf[PAGE:2 * PAGE] == DATA[PAGE:2 * PAGE]
+        assert seen(r)[PAGE:2 * PAGE] == DATA[PAGE:2 * PAGE]
         assert device.read(fd, buf[2 * PAGE:], 10, offset=3) == 10
-        assert buf[2 * PAGE:2 * PAGE + 10] == DATA[3:13]
+        assert seen(r)[2 * PAGE:2 * PAGE + 10] == DATA[3:13]
         assert device.write(fd, buf, 10, offset=0, buf_offset=PAGE) == 10
         assert os.pread(fd, 10, 0) == DATA[PAGE:PAGE + 10]
 

@@ -64,12 +64,12 @@ def body():
         return False
     except OSError as error:
         assert error.errno == 22, error
-    ok = check(16, memory, device)
+    ok = check(16, registration)
     registration.close()
     device.close()
     return ok and use()
 assert [reap(fork(body)) for _ in range(3)] == [0] * 3
-assert pending.wait().failed == 0 and check(16, memory, device)
+assert pending.wait().failed == 0 and check(16, registration)
 """)
 
 

@@ -57,7 +57,7 @@ BUGS = {
         ("core/deregister.go", "	atomic.StoreUint32(&r.pin.State, PinMapped)\n	return l.errs", "	return l.errs")],
     "a handle can be waited for twice": [
         ("core/handles.go", "!b.live.CompareAndSwap(uint64(h), 0)", "b.live.Load() != uint64(h)")],
-    "a refused submit leaves its gates entered": [("core/async.go", "		if !queued {\n", "		if queued {\n")],
+    "a refused submit leaves its gates entered": [("core/async.go", "		if !queued {\n", "		if !queued && l == nil {\n")],
     "wait counts only requests that made I/O": [
         ("core/async.go", "return b.unresolved + writeResults(b.reqs", "return writeResults(b.reqs")],
     "a closed device still finds ranges": [
