@@ -204,6 +204,13 @@ func (s *machine) submit(t *rapid.T) {
 	s.live = append(s.live, &handle{h, reqs, results})
 }
 
+// flood submits more batches than can wait for the kernel.
+func (s *machine) flood(t *rapid.T) {
+	for i := 0; s.held && i < engine.MaxAsync+4; i++ {
+		s.submit(t)
+	}
+}
+
 // wait waits for a batch, or destroys it.
 func (s *machine) wait(t *rapid.T) {
 	if len(s.live) == 0 || s.held {

@@ -88,6 +88,7 @@ func TestSequencesOfCalls(t *testing.T) {
 			"transfer it": s.transfer,
 			"run":         s.run,
 			"submit":      s.submit,
+			"flood":       s.flood,
 			"wait":        s.wait,
 			"bad handle":  s.badHandle,
 			"hold":        s.hold,
