@@ -16,6 +16,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OUT = os.path.join(TOP, "build", "report")
 MAKE = os.environ.get("MAKE", "make")
 total = {"passed": 0, "failed": 0, "skipped": 0}
+begin = last = time.monotonic()
 failures = []
 
 
@@ -24,7 +25,9 @@ def count(suite, passed=0, failed=0, skipped=0):
         total[key] += n
     if failed:
         failures.append(f"{suite}: {failed} failed")
-    print(f"== {suite}: {passed} passed, {failed} failed, {skipped} skipped", flush=True)
+    global last
+    spent, last = time.monotonic() - last, time.monotonic()
+    print(f"== {suite}: {passed} passed, {failed} failed, {skipped} skipped, {spent:.0f} s", flush=True)
 
 
 def run(*command, **kw):
@@ -116,7 +119,6 @@ def emulated():
 
 
 def main():
-    begin = time.monotonic()
     for s in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
         signal.signal(s, signal.SIG_DFL)  # a background job's are ignored, and inherited
     os.makedirs(OUT, exist_ok=True)
