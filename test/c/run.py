@@ -44,7 +44,6 @@ HOST_ONLY = {
     "process_descriptors": "makes nodes of its own, plain files",
     "process_limits": "is about limits of the process, which a device has no part in",
     "process_uring": "is about io_uring, which a device has no part in",
-    "staging_cuda": "brings a vendor's library of its own, and needs no node",
     "thread_room": "is about a file of the library, not the library",
     "signals_storm": "has handlers without SA_RESTART: opens and ioctls wait for phx and give EINTR",
     "signals_mapped_file": "registers a mapped file, which is no device memory",
