@@ -1,7 +1,9 @@
 package stack
 
 import (
+	"runtime"
 	"runtime/metrics"
+	"sync"
 	"testing"
 )
 
@@ -13,16 +15,19 @@ func stackBytes() uint64 {
 
 func TestReserveGrowsTheStackOnce(t *testing.T) {
 	const goroutines = 64
+	runtime.GC() // stacks of an earlier run would be used again, uncounted
 	before := stackBytes()
+	var ended sync.WaitGroup
+	defer ended.Wait()
 	up, down := make(chan struct{}), make(chan struct{})
 	for range goroutines {
-		go func() {
+		ended.Go(func() {
 			for range 10 {
 				Reserve()
 			}
 			up <- struct{}{}
 			<-down
-		}()
+		})
 	}
 	for range goroutines {
 		<-up
