@@ -5,8 +5,8 @@
 //     calls that must wait do, and what others answer meanwhile is predicted, too.
 //   - TestSixteenThreads: the answers of 16 threads are searched for an order of
 //     their calls that explains them (spec_test.go, with porcupine).
-//   - TestSequencesOnHostMemory: the host connector, both engines, the kernel's
-//     own I/O, and a copy of all data.
+//   - TestSequencesWithData: the host connector, or, under phx emulate, device
+//     nodes; both engines, the kernel's own I/O, and a copy of all data.
 //
 // The fake kernel (kernel_test.go, transfers_test.go) also keeps the books of the
 // driver: a second UNMAP, munmap before UNMAP or with I/O inside, transfers to the

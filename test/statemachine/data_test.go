@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
+	"libphoenix/connectors"
 	"libphoenix/connectors/host"
 	"libphoenix/core"
 	"libphoenix/engine"
@@ -22,21 +23,41 @@ const (
 	fileBytes  = 2*page + 100
 )
 
-// hosted is a library on the host connector, beside a copy of all data: memory
-// of this process, whose last page is missing, and a file.
+// hosted is a library beside a copy of all data: memory of this process, whose
+// last page is missing, and a file. It is on the host connector, where registered
+// memory is memory of this process; or on device nodes, where each registration
+// has bytes of its own, zero at first, at its target.
 type hosted struct {
-	l    *core.Library
-	m    model
-	base core.DevAddr
-	mem  []byte // at base, all but the missing page
-	fd   int
+	nodes bool
+	l     *core.Library
+	m     model
+	base  core.DevAddr
+	mem   []byte // at base, all but the missing page
+	fd    int
 
-	memory, file []byte // what must be there
+	memory, file []byte           // what must be there
+	areas        map[*area]window // with device nodes
 	live         []*handle
 }
 
-// TestSequencesOnHostMemory: answers and data, with the kernel's own I/O.
-func TestSequencesOnHostMemory(t *testing.T) {
+// window is the bytes of a registration, and what they must be.
+type window struct{ is, must []byte }
+
+// bytesAt is mapped memory. checkptr cannot know it.
+//
+//go:nocheckptr
+func bytesAt(target core.HostAddr, n uint64) []byte {
+	return unsafe.Slice(*(**byte)(unsafe.Pointer(&target)), n)
+}
+
+// TestSequencesWithData: answers and data, with the kernel's own I/O. Under phx
+// emulate, which T_EMULATED tells, it is on device nodes.
+func TestSequencesWithData(t *testing.T) {
+	_, nodes := os.LookupEnv("T_EMULATED")
+	connector := connectors.Connector(host.New())
+	if nodes {
+		connector = vendor{}
+	}
 	arena, err := unix.Mmap(-1, 0, (arenaPages+1)*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +75,8 @@ func TestSequencesOnHostMemory(t *testing.T) {
 	t.Cleanup(func() { _ = f.Close() })
 	for _, name := range []string{"io_uring", "sync"} { // the first only where it works
 		check(t, 100, func(t *rapid.T) {
-			s := &hosted{base: core.DevAddr(uintptr(unsafe.Pointer(&mem[0]))), mem: mem, fd: int(f.Fd()), memory: make([]byte, len(mem)), file: make([]byte, fileBytes)}
+			s := &hosted{nodes: nodes, base: core.DevAddr(uintptr(unsafe.Pointer(&mem[0]))), mem: mem, fd: int(f.Fd()),
+				memory: make([]byte, len(mem)), file: make([]byte, fileBytes), areas: map[*area]window{}}
 			clear(mem)
 			for i := range s.file {
 				s.file[i] = byte(i*7 + i>>8)
@@ -62,7 +84,7 @@ func TestSequencesOnHostMemory(t *testing.T) {
 			if _, err := unix.Pwrite(s.fd, s.file, 0); err != nil {
 				t.Fatal(err)
 			}
-			s.l = core.New(core.Config{Connector: host.New(), NewEngine: func() engine.Engine { return engine.Choose(engine.Config{Helpers: 2}, name) }})
+			s.l = core.New(core.Config{Connector: connector, NewEngine: func() engine.Engine { return engine.Choose(engine.Config{Helpers: 2}, name) }})
 			defer s.l.Shutdown()
 			t.Repeat(map[string]func(*rapid.T){
 				"":           s.audit,
@@ -87,12 +109,24 @@ func TestSequencesOnHostMemory(t *testing.T) {
 
 // audit compares all memory, while nobody writes to it.
 func (s *hosted) audit(t *rapid.T) {
-	if len(s.live) > 0 || bytes.Equal(s.mem, s.memory) {
+	if len(s.live) > 0 {
 		return
 	}
-	for i := range s.mem {
-		if s.mem[i] != s.memory[i] {
-			t.Fatalf("memory at %#x is %#x, want %#x", i, s.mem[i], s.memory[i])
+	same(t, "memory", s.mem, s.memory)
+	for id := range s.m.devices {
+		for _, a := range s.m.devices[id].areas {
+			same(t, describe("range", id, a.addr, a.n), s.areas[a].is, s.areas[a].must)
+		}
+	}
+}
+
+func same(t *rapid.T, what string, is, must []byte) {
+	if bytes.Equal(is, must) {
+		return
+	}
+	for i := range is {
+		if is[i] != must[i] {
+			t.Fatalf("%s: byte %#x is %#x, want %#x", what, i, is[i], must[i])
 		}
 	}
 }
@@ -123,15 +157,18 @@ func (s *hosted) drawRange(t *rapid.T) (id int, addr core.DevAddr, n uint64) {
 
 func (s *hosted) register(t *rapid.T) {
 	id, addr, n := s.drawRange(t)
-	fresh, _, a := s.m.register(id, addr, n)
-	if fresh != nil && uint64(addr-s.base)+n > uint64(len(s.mem)) {
+	fresh, old, a := s.m.register(id, addr, n)
+	if fresh != nil && !s.nodes && uint64(addr-s.base)+n > uint64(len(s.mem)) {
 		fresh.phase, a = gone, answer{syscall.EFAULT, core.ReasonMap}
 		s.m.sweep(id)
 	}
 	target, err := s.l.Register(id, addr, n)
-	want(t, describe("Register", id, addr, n), err, a)
-	if a.ok() && target != core.HostAddr(addr) {
+	wantHost(t, describe("Register", id, addr, n), target, err, fresh, old, a)
+	switch {
+	case a.ok() && !s.nodes && target != core.HostAddr(addr):
 		t.Fatalf("the target of %#x is %#x", addr, target)
+	case a.ok() && s.nodes && fresh != nil:
+		s.areas[fresh] = window{bytesAt(target, n), make([]byte, n)}
 	}
 }
 
@@ -173,12 +210,17 @@ func (s *hosted) drawRequest(t *rapid.T, i int) core.Request {
 
 // move does a transfer to the copies. The file never grows.
 func (s *hosted) move(kind engine.Kind, q core.Request) (moved int64, a answer) {
+	memory, base := s.memory, s.base
 	if q.Device >= 0 {
-		if _, a := s.m.transfer(int(q.Device), q.Buf, q.BufOffset, q.Len); !a.ok() {
+		in, a := s.m.transfer(int(q.Device), q.Buf, q.BufOffset, q.Len)
+		if !a.ok() {
 			return 0, a
 		}
+		if s.nodes {
+			memory, base = s.areas[in].must, in.addr
+		}
 	}
-	memory := s.memory[uint64(q.Buf-s.base)+uint64(q.BufOffset):][:q.Len]
+	memory = memory[uint64(q.Buf-base)+uint64(q.BufOffset):][:q.Len]
 	file := s.file[min(q.Offset, fileBytes):]
 	if kind == engine.Read {
 		return int64(copy(memory, file)), answer{}
