@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""make test: every suite, one after the other, and one closing line
+"""make test: every suite, and one closing line
 `N passed, M failed, K skipped` summed over Go, C and Python. The exit status
 agrees with it. PHX_REQUIRE=all (or a list of gpu,io_uring,seccomp,odirect)
-turns skips for want of those things into failures."""
+turns skips for want of those things into failures.
+
+One suite follows the other, but for those that build in folders of their own:
+they run beside (`all.py beside`), and what they print comes near the end."""
 import json
 import os
 import re
@@ -126,13 +129,41 @@ def emulated():
     python_suite("Python, emulated device", "python-emulated.xml", "--emulate", "build/phx")
 
 
+def beside():
+    """Other builds of the library; by itself, with the counts as its last line."""
+    c_suite("C, AddressSanitizer", "asan", "asan.json")
+    lines("arm64, emulated", "test/arm64.sh", "quick")
+    print(json.dumps([total, failures]))
+
+
+def gather(child, path):
+    """Adds what `all.py beside` counted."""
+    child.wait()
+    with open(path) as f:
+        *text, result = f.read().splitlines() or [""]
+    print("\n".join(text))
+    try:
+        counts, failed = json.loads(result)
+    except ValueError:
+        print(result)
+        return count("the suites beside", failed=1)
+    for key in total:
+        total[key] += counts[key]
+    failures.extend(failed)
+
+
 def main():
     for s in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
         signal.signal(s, signal.SIG_DFL)  # a background job's are ignored, and inherited
+    if sys.argv[1:] == ["beside"]:
+        return beside()
     os.makedirs(OUT, exist_ok=True)
     for old in os.listdir(OUT):
         os.remove(os.path.join(OUT, old))
     if step("build", MAKE, "--no-print-directory", "build"):
+        path = os.path.join(OUT, "beside.log")
+        with open(path, "w") as log:
+            child = subprocess.Popen([sys.executable, __file__, "beside"], stdout=log, stderr=subprocess.STDOUT)
         step("gofmt", "bash", "-c", 'out=$(gofmt -l $(git ls-files "*.go")); echo "$out"; [ -z "$out" ]')
         step("vet", "go", "vet", "./...")
         step("staticcheck", "go", "tool", "staticcheck", "./...")
@@ -144,14 +175,13 @@ def main():
         c_suite("C, staged", "check-c-staged", "staged.json")
         python_suite("Python, host device", "python.xml")
         lines("containers", sys.executable, "test/process/containers.py", "docker")
-        lines("arm64, emulated", "test/arm64.sh", "quick")
         emulated()
         lines("forks under stress", "test/stress/fork/run.sh")
         lines("examples and README", "test/examples.sh")
         lines("the benchmark works", "test/bench.sh")
         lines("GPU programs, stand-in driver", "test/gpu.sh")
         lines("models", "test/models.sh")
-        c_suite("C, AddressSanitizer", "asan", "asan.json")
+        gather(child, path)
     print(f"took {time.monotonic() - begin:.0f} s")
     for line in failures:
         print("!!", line)
