@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -87,11 +88,14 @@ func (r Result) ExitAs(strict bool) int {
 }
 
 // dieOf ends this process by a signal, without a core file: the program has
-// left its own.
+// left its own. The signal is sent to this thread: another one might take its
+// time, and this one would be past it.
 func dieOf(sig syscall.Signal) {
 	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	resetSignal(sig)
-	_ = unix.Kill(unix.Getpid(), sig)
+	_ = unix.Tgkill(unix.Getpid(), unix.Gettid(), sig)
 }
 
 // ExitStatus is the status to exit with after Run has failed.
