@@ -1,6 +1,10 @@
 package core
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"libphoenix/internal/phxdev"
+)
 
 // Deregister drops one reference of the registration that starts at addr and
 // is n bytes long. The last one refuses new I/O on it, waits for the I/O
@@ -94,19 +98,35 @@ func (l *Library) retireAnyway(r *registration) *Error {
 // asked: whoever reads it concurrently (the exit handler) must not do it again.
 // A UNMAP that fails has not been done.
 func (l *Library) unpin(r *registration) *Error {
-	if r.borrowed || !atomic.CompareAndSwapUint32(&r.pin.State, PinMapped, PinUnmapped) {
+	if r.borrowed || atomic.LoadUint32(&r.pin.State) != PinMapped {
 		return nil
 	}
-	if !l.alive(r) {
+	alive, err := l.unpinOnce(r)
+	if !alive {
 		l.tellRange(LevelWarn, callDeregmem, r, 0, "freed before deregmem: UNMAP left out")
-		return nil
 	}
-	err := r.dev.node.Unmap(r.addr, r.host, r.lenBytes)
-	if err == nil {
-		return nil
+	if err != nil {
+		return l.errs.of(errnoOf(err), ReasonUnmap)
 	}
-	atomic.StoreUint32(&r.pin.State, PinMapped)
-	return l.errs.of(errnoOf(err), ReasonUnmap)
+	return nil
+}
+
+// unpinOnce takes the note that UNMAP is due and does what it says, if the
+// memory is alive; no signal comes in between (mapPin). The exit handler may
+// have been first.
+func (l *Library) unpinOnce(r *registration) (alive bool, err error) {
+	held := phxdev.HoldSignals()
+	defer held.Release()
+	switch {
+	case !atomic.CompareAndSwapUint32(&r.pin.State, PinMapped, PinUnmapped):
+		return true, nil
+	case !l.alive(r):
+		return false, nil
+	}
+	if err = r.dev.node.Unmap(r.addr, r.host, r.lenBytes); err != nil {
+		atomic.StoreUint32(&r.pin.State, PinMapped)
+	}
+	return true, err
 }
 
 // unmap gives the address space back.

@@ -6,6 +6,7 @@ import (
 	"syscall"
 
 	"libphoenix/connectors"
+	"libphoenix/internal/phxdev"
 )
 
 // Register makes [addr, addr+n) of device memory usable for I/O and returns
@@ -107,8 +108,9 @@ func (l *Library) reserve(d *device, addr DevAddr, n uint64) (*registration, Hos
 }
 
 // mapPin maps a reserved registration and records in its Pin what is due for
-// it. The identity is asked before MAP: memory that is freed in between then
-// looks freed, which leaks a pin at worst.
+// it; no signal comes between the two, for its handler may call exit, which goes
+// by the Pin. The identity is asked before MAP: memory that is freed in between
+// then looks freed, which leaks a pin at worst.
 func (l *Library) mapPin(r *registration) (HostAddr, error) {
 	p, d := r.pin, r.dev
 	p.PID, p.FD, p.Device, p.Refs = int32(syscall.Getpid()), int32(d.node.FD()), d.id, r.refs
@@ -120,6 +122,8 @@ func (l *Library) mapPin(r *registration) (HostAddr, error) {
 		if l.life == nil || p.Life != int32(connectors.LifeUnasked) {
 			l.ledger.Pinned()
 		}
+		held := phxdev.HoldSignals()
+		defer held.Release()
 	}
 	host, err := d.node.Map(r.addr, r.lenBytes)
 	if err != nil {

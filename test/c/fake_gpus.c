@@ -4,12 +4,14 @@
  * run.py --emulate: what the library does about the life of memory is what it
  * does with CUDA in the process. */
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 
 enum { NO_DEVICE = 101, INVALID = 1, GPUS = 8, BUFFER_ID = 7 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned long long freed, freed_end;
 static int taken; /* other memory lies there since */
+static int strikes;
 
 int cuInit(unsigned flags) { return flags ? INVALID : 0; }
 int cuDeviceGetCount(int *n) { return *n = GPUS, 0; }
@@ -24,8 +26,10 @@ int cuDeviceGetPCIBusId(char *to, int len, int device) {
 }
 int cuPointerGetAttribute(void *to, int attribute, unsigned long long p) {
   pthread_mutex_lock(&lock);
-  int gone = p >= freed && p < freed_end, other = gone && taken;
+  int gone = p >= freed && p < freed_end, other = gone && taken, strike = strikes;
+  strikes = 0;
   pthread_mutex_unlock(&lock);
+  if (strike) raise(SIGUSR1);
   if (attribute != BUFFER_ID || (gone && !other)) return INVALID;
   *(unsigned long long *)to = (p >> 21) + (other ? 1ull << 50 : 0);
   return 0;
@@ -37,5 +41,13 @@ void fake_gpus_free(unsigned long long p, unsigned long long len, int again);
 void fake_gpus_free(unsigned long long p, unsigned long long len, int again) {
   pthread_mutex_lock(&lock);
   freed = p, freed_end = p + len, taken = again;
+  pthread_mutex_unlock(&lock);
+}
+
+/* The next question of an allocation is interrupted: SIGUSR1 comes to the thread that asks. */
+void fake_gpus_strike(void);
+void fake_gpus_strike(void) {
+  pthread_mutex_lock(&lock);
+  strikes = 1;
   pthread_mutex_unlock(&lock);
 }

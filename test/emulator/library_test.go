@@ -85,16 +85,39 @@ func library(inject string, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// buildGPUs builds the stand-in for the vendor's library, to be preloaded.
+func buildGPUs(t *testing.T) string {
+	t.Helper()
+	if err := compile("cc", "-std=c11", "../c/fake_gpus.c", "fake_gpus.so", "-fPIC", "-shared", "-Wl,-soname,libcuda.so.1"); err != nil {
+		t.Fatal(err)
+	}
+	return program("fake_gpus.so")
+}
+
+// A signal handler calls exit in the midst of what makes or ends a pin: none is
+// left, and none is dropped twice.
+func TestExitInASignalHandlerLeavesNoPin(t *testing.T) {
+	need(t)
+	buildLibraryProgram(t)
+	gpus := buildGPUs(t)
+	for _, how := range []string{"regmem", "deregmem", "close"} {
+		t.Run(how, func(t *testing.T) {
+			cmd := library("map:0:0:-1:100ms", "struck-"+how)
+			cmd.Env = append(cmd.Env, "PHXFS_LOG=warn", "LD_PRELOAD="+gpus)
+			if got := start(t, cmd); got.status != 7 || got.stderr != "" {
+				t.Fatalf("status %d, want 7, and silence; stderr:\n%s", got.status, got.stderr)
+			}
+		})
+	}
+}
+
 // Memory that the driver has freed first is never UNMAPped, whichever way the
 // registration ends and however little was freed: --strict would find it. One
 // line in the log says why.
 func TestMemoryFreedBeforeTheRegistrationEnds(t *testing.T) {
 	need(t)
 	buildLibraryProgram(t)
-	gpus := program("fake_gpus.so")
-	if err := compile("cc", "-std=c11", "../c/fake_gpus.c", "fake_gpus.so", "-fPIC", "-shared", "-Wl,-soname,libcuda.so.1"); err != nil {
-		t.Fatal(err)
-	}
+	gpus := buildGPUs(t)
 	const held = "open 0 regmem 0 read 262144 batch 0 "
 	for _, c := range []struct {
 		what  string

@@ -5,7 +5,9 @@
  *   freed    the driver freed it, as cudaFree does
  *   chunks   nothing, and it is three chunks of mapped memory (cuMemMap)
  *   hole     of three such chunks the one in the middle was freed
- *   refill   and other memory was mapped in its place */
+ *   refill   and other memory was mapped in its place
+ * Or WHAT is struck-, and a signal whose handler calls exit comes while the pin is made
+ * (HOW is regmem), or when UNMAP has been decided on (deregmem, close). */
 #include "kit.h"
 
 #include <dlfcn.h>
@@ -40,8 +42,33 @@ static void freed(unsigned long long from, size_t n, int again) {
 	CHECK(command("revoke") == 0);
 }
 
+static void leave(int sig) {
+	(void)sig;
+	exit(7);
+}
+
+/* While MAP takes its time, or in the vendor's answer before an UNMAP. A signal
+ * that misses the MAP comes again. */
+static void struck(const char *how) {
+	void *target;
+	signal(SIGUSR1, leave);
+	signal(SIGALRM, leave);
+	CHECK(phxfs_open(0) == 0);
+	while (!strcmp(how, "regmem")) {
+		ualarm(30000, 0);
+		CHECK(phxfs_regmem(0, gpu, N, &target) == 0 && phxfs_deregmem(0, gpu, N) == 0);
+	}
+	CHECK(phxfs_regmem(0, gpu, N, &target) == 0);
+	void (*strike)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, "fake_gpus_strike");
+	CHECK(strike != NULL);
+	strike();
+	CHECK(!strcmp(how, "close") ? phxfs_close(0) == 0 : phxfs_deregmem(0, gpu, N) == 0);
+}
+
 int main(int argc, char **argv) {
 	const char *how = argc > 1 ? argv[1] : "";
+	if (!strncmp(how, "struck-", 7))
+		return struck(how + 7), 0;
 	int hole = !strncmp(how, "hole", 4), refill = !strncmp(how, "refill", 6), fd = file(), r;
 	if (hole || refill || !strncmp(how, "chunks", 6))
 		len = 3 * CHUNK;
