@@ -43,16 +43,22 @@ void *phx_pins_chunk(struct phx_state *s, int i) {
   return i < PHX_CHUNKS ? atomic_load(&s->live.chunk[i]) : NULL;
 }
 
-/* Is the memory still what was pinned, all of it? The same rule as
- * core/liveness.go: the answer at MAP and the answer now are the same, and
- * neither is a refusal. */
-static bool alive(struct phx_state *s, const struct phx_pin *p) {
+/* Why UNMAP is left out, NULL: it is due. The rule and the words are those of
+ * core/liveness.go. */
+static const char *doubt(struct phx_state *s, const struct phx_pin *p) {
   int (*identity)(uint64_t, uint64_t, uint64_t *) =
       (int (*)(uint64_t, uint64_t, uint64_t *))atomic_load(&s->identity);
   uint64_t id = 0;
   int life = identity ? identity(p->addr, p->len, &id) : PHX_LIFE_UNASKED;
-  if (life != p->life) return false;
-  return life == PHX_LIFE_KNOWN ? id == p->identity : life == PHX_LIFE_UNASKED;
+  if (p->life == PHX_LIFE_UNASKED)
+    return life == p->life ? NULL : "the vendor's library came after regmem and cannot tell what was registered: UNMAP left out";
+  if (p->life == PHX_LIFE_GONE) return "the vendor's library did not know the memory at regmem: UNMAP left out";
+  if (life == PHX_LIFE_UNASKED)
+    return "the vendor's library has left the process and cannot be asked for the memory: UNMAP left out";
+  if (life == PHX_LIFE_GONE)
+    return "device memory was freed before deregmem, or the vendor's library is shut down: UNMAP left out";
+  if (id != p->identity) return "device memory was freed before deregmem, and other memory lies there: UNMAP left out";
+  return NULL;
 }
 
 #define WHICH "call=exit device=%d address=0x%llx length=%llu "
@@ -77,7 +83,10 @@ static void release(struct phx_state *s, struct phx_pin *p) {
     return;
   }
   if (!atomic_compare_exchange_strong(&p->state, &mapped, PHX_PIN_UNMAPPED)) return;
-  if (alive(s, p)) {
+  const char *why = doubt(s, p);
+  if (why) {
+    phx_log(s, PHX_LOG_WARN, WHICH "reason=\"%s\"", ITS(p), why);
+  } else {
     struct phxfs_map_param m = {.c_vaddr = p->host, .c_size = p->len, .n_vaddr = p->addr,
                                 .n_size = p->len};
     int tries = INTERRUPTIONS, failed;
@@ -87,8 +96,6 @@ static void release(struct phx_state *s, struct phx_pin *p) {
       phx_log(s, PHX_LOG_ERROR, WHICH "errno=%s reason=\"UNMAP failed: it stays pinned\"", ITS(p), phx_errno_name(errno));
       return;
     }
-  } else {
-    phx_log(s, PHX_LOG_WARN, WHICH "reason=\"device memory was freed before deregmem: no UNMAP\"", ITS(p));
   }
   for (int tries = INTERRUPTIONS; munmap((void *)(uintptr_t)p->host, p->len) && errno == EINTR && --tries;) {
   }

@@ -29,7 +29,7 @@ func (l *Library) Deregister(id int, addr DevAddr, n uint64) error {
 		return bad
 	}
 	if r != nil {
-		if bad := l.retire(r); bad != nil {
+		if bad := l.retire(r, callDeregmem); bad != nil {
 			return bad
 		}
 	}
@@ -58,12 +58,13 @@ func (d *device) unreference(addr DevAddr, n uint64) (last *registration, bad *E
 	return r, nil
 }
 
-// retire takes r down for the last deregmem. What fails stays as it was.
-func (l *Library) retire(r *registration) *Error {
+// retire takes r down for the last deregmem, or for a regmem that found other
+// memory there. What fails stays as it was.
+func (l *Library) retire(r *registration, call string) *Error {
 	next := regStuck // after a panic nobody knows about UNMAP: never a second one
 	defer func() { l.settle(r, next) }()
 	r.gate().Drain()
-	if bad := l.unpin(r); bad != nil {
+	if bad := l.unpin(r, call); bad != nil {
 		if atomic.LoadUint32(&r.pin.State) == PinMapped {
 			next = regLive
 		}
@@ -73,7 +74,7 @@ func (l *Library) retire(r *registration) *Error {
 		return bad
 	}
 	next = regFree
-	l.tellRange(LevelDebug, callDeregmem, r, 0, "deregistered")
+	l.tellRange(LevelDebug, call, r, 0, "deregistered")
 	return nil
 }
 
@@ -84,7 +85,7 @@ func (l *Library) retireAnyway(r *registration) *Error {
 	defer atomic.StoreUint32(&r.pin.State, PinFree)
 	r.gate().Close()
 	r.gate().Drain()
-	failed := l.unpin(r)
+	failed := l.unpin(r, callClose)
 	if bad := l.unmap(r); bad != nil && failed == nil {
 		failed = bad
 	}
@@ -97,13 +98,13 @@ func (l *Library) retireAnyway(r *registration) *Error {
 // unpin does UNMAP if it is due, once. The Pin says so before the kernel is
 // asked: whoever reads it concurrently (the exit handler) must not do it again.
 // A UNMAP that fails has not been done.
-func (l *Library) unpin(r *registration) *Error {
+func (l *Library) unpin(r *registration, call string) *Error {
 	if r.borrowed || atomic.LoadUint32(&r.pin.State) != PinMapped {
 		return nil
 	}
-	alive, err := l.unpinOnce(r)
-	if !alive {
-		l.tellRange(LevelWarn, callDeregmem, r, 0, "freed before deregmem: UNMAP left out")
+	doubt, err := l.unpinOnce(r)
+	if doubt != "" {
+		l.tellRange(LevelWarn, call, r, 0, doubt)
 	}
 	if err != nil {
 		return l.errs.of(errnoOf(err), ReasonUnmap)
@@ -111,22 +112,22 @@ func (l *Library) unpin(r *registration) *Error {
 	return nil
 }
 
-// unpinOnce takes the note that UNMAP is due and does what it says, if the
-// memory is alive; no signal comes in between (mapPin). The exit handler may
-// have been first.
-func (l *Library) unpinOnce(r *registration) (alive bool, err error) {
+// unpinOnce takes the note that UNMAP is due and does what it says, unless there
+// is doubt; no signal comes in between (mapPin). The exit handler may have been
+// first.
+func (l *Library) unpinOnce(r *registration) (doubt string, err error) {
 	held := phxdev.HoldSignals()
 	defer held.Release()
-	switch {
-	case !atomic.CompareAndSwapUint32(&r.pin.State, PinMapped, PinUnmapped):
-		return true, nil
-	case !l.alive(r):
-		return false, nil
+	if !atomic.CompareAndSwapUint32(&r.pin.State, PinMapped, PinUnmapped) {
+		return "", nil
+	}
+	if doubt = l.doubt(r); doubt != "" {
+		return doubt, nil
 	}
 	if err = r.dev.node.Unmap(r.addr, r.host, r.lenBytes); err != nil {
 		atomic.StoreUint32(&r.pin.State, PinMapped)
 	}
-	return true, err
+	return "", err
 }
 
 // unmap gives the address space back.

@@ -70,7 +70,7 @@ func (l *Library) replaceLocked(d *device, r *registration) (refs uint32, bad *E
 	r.gate().Close()
 	d.mu.Unlock()
 	defer d.mu.Lock()
-	if bad := l.retire(r); bad != nil {
+	if bad := l.retire(r, callRegmem); bad != nil {
 		return 0, l.errs.of(bad.Errno, ReasonMap)
 	}
 	return refs, nil

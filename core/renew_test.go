@@ -41,8 +41,8 @@ func TestDuplicateOfOtherMemoryAtTheAddressIsMappedAfresh(t *testing.T) {
 	if p := r.find(0, page).pin; p.Identity != 8 || p.Refs != 3 {
 		t.Fatalf("identity %d, %d references; want 8, 3", p.Identity, p.Refs)
 	}
-	if n := len(log.at(LevelWarn)); n != 1 {
-		t.Fatalf("%d warnings, want one", n)
+	if said := log.at(LevelWarn); len(said) != 1 || said[0].Call != callRegmem {
+		t.Fatalf("warnings %+v, want one of %s", said, callRegmem)
 	}
 	f := newFile(t, page)
 	if n, err := r.Transfer(engine.Read, fd(f), 0, page, 0, page, 0); n != page || err != nil {

@@ -129,11 +129,31 @@ func TestMemoryFreedBeforeTheRegistrationEnds(t *testing.T) {
 				cmd.Env = append(cmd.Env, "PHXFS_LOG=warn", "LD_PRELOAD="+gpus)
 				got := start(t, cmd)
 				got.want(t, 0)
-				said := strings.Contains(got.stderr, "freed before deregmem")
+				call := map[string]string{"deregmem": "phxfs_deregmem", "close": "phxfs_close", "exit": "exit"}[how]
+				said := strings.Contains(got.stderr, " warn call="+call+" ") && strings.Contains(got.stderr, "freed before deregmem")
 				if got.stdout != held+want || strings.Count(got.stderr, "\n") != c.lines || said != (c.lines == 1) {
 					t.Fatalf("stdout %q, want %q; stderr, want %d lines:\n%s", got.stdout, held+want, c.lines, got.stderr)
 				}
 			})
 		}
+	}
+}
+
+// A vendor's library that comes after regmem cannot tell what was registered:
+// the pin stays, and the line says why and in which call.
+func TestVendorsLibraryThatComesAfterRegmem(t *testing.T) {
+	need(t)
+	buildLibraryProgram(t)
+	gpus := buildGPUs(t)
+	for how, call := range map[string]string{"deregmem": "phxfs_deregmem", "close": "phxfs_close", "exit": "exit"} {
+		t.Run(how, func(t *testing.T) {
+			cmd := library("map:0:9:1", "late-"+how)
+			cmd.Env = append(cmd.Env, "PHXFS_LOG=warn", "GPUS="+gpus)
+			got := start(t, cmd)
+			got.want(t, 99, exitPinned)
+			if !strings.Contains(got.stderr, " warn call="+call+" ") || strings.Count(got.stderr, "came after regmem") != 1 || strings.Contains(got.stderr, "freed") {
+				t.Fatalf("want one line of %s:\n%s", call, got.stderr)
+			}
+		})
 	}
 }

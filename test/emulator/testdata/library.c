@@ -6,6 +6,7 @@
  *   chunks   nothing, and it is three chunks of mapped memory (cuMemMap)
  *   hole     of three such chunks the one in the middle was freed
  *   refill   and other memory was mapped in its place
+ *   late     nothing, but the vendor's library ($GPUS) has come into the process since
  * Or WHAT is struck-, and a signal whose handler calls exit comes while the pin is made
  * (HOW is regmem), or when UNMAP has been decided on (deregmem, close). */
 #include "kit.h"
@@ -92,6 +93,8 @@ int main(int argc, char **argv) {
 		freed(GPU, N, 0);
 	if (hole || refill)
 		freed(GPU + CHUNK, CHUNK, refill);
+	if (strncmp(how, "late", 4) == 0)
+		CHECK(dlopen(getenv("GPUS"), RTLD_NOW));
 	if (strcmp(how, "killed") == 0)
 		_exit(0);
 	if (strstr(how, "exit"))
