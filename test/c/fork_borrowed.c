@@ -4,7 +4,6 @@
 
 static char *reg; /* 2 * 64 KiB, registered twice in the parent on device 0, opened twice */
 static const size_t LEN = 2 * T_PAGE;
-static phxfs_batch_t *unwaited, *waited; /* of the parent */
 
 static void reads(int want, const char *who) {
   phxfs_io_req_t q = {kit_fd, 0, reg + 4096, 100, 4096, 7, 0};
@@ -121,35 +120,45 @@ static void the_parents_users_are_not_the_childs(void) {
   for (int i = 0; i < 3; i++) pthread_join(t[i], NULL);
 }
 
-static void child_handles(void *depth) {
-  char got[16];
-  phxfs_io_req_t q = {kit_fd, -1, got, 0, 16, 0, 0};
-  CHECK_ERR(phxfs_batch_wait(unwaited), -EINVAL, EINVAL, "the parent's handle");
-  CHECK_ERR(phxfs_batch_destroy(unwaited), -EINVAL, EINVAL, "the parent's handle");
-  phxfs_batch_t *mine[20];
-  for (int i = 0; i < 20; i++) { /* the same indices and generations as the parent's */
-    while (!(mine[i] = phxfs_batch_submit_read(&q, 1)) && errno == EBUSY) sched_yield();
-    CHECK(mine[i] && mine[i] != unwaited && mine[i] != waited, "a handle of its own");
-    CHECK_ERR(phxfs_batch_wait(unwaited), -EINVAL, EINVAL, "the parent's handle, with own ones live");
-    CHECK_ERR(phxfs_batch_wait(waited), -EINVAL, EINVAL, "a handle that the parent waited for");
-  }
-  for (int i = 0; i < 20; i++) CHECK_OK(phxfs_batch_wait(mine[i]), 0, "its own");
-  if (depth) {
-    unwaited = phxfs_batch_submit_read(&q, 1);
-    CHECK_EXIT(t_fork(child_handles, NULL), 0, "grandchild");
-    CHECK_OK(phxfs_batch_wait(unwaited), 0, "the child's, in the child");
+/* Every process makes the same numbers, but for the upper 8 bits, in which forks
+ * are counted: only these tell a handle of the parent's from one of its own. */
+static uintptr_t without_forks(phxfs_batch_t *h) { return (uintptr_t)h & (((uintptr_t)1 << 56) - 1); }
+static phxfs_batch_t *parents[2]; /* the first one not waited for, the second one waited for */
+static void parents_are_refused(const char *when) {
+  for (int i = 0; i < 2; i++) {
+    CHECK_ERR(phxfs_batch_wait(parents[i]), -EINVAL, EINVAL, "the parent's handle %d, %s", i, when);
+    CHECK_ERR(phxfs_batch_destroy(parents[i]), -EINVAL, EINVAL, "the parent's handle %d, %s", i, when);
   }
 }
+static void own_handles(void *children) { /* in a process that has made none yet */
+  enum { N = 20 };
+  phxfs_io_req_t q[N];
+  phxfs_batch_t *mine[N];
+  char got[N][16];
+  parents_are_refused("with none of its own");
+  for (int i = 0; i < N; i++) {
+    q[i] = (phxfs_io_req_t){kit_fd, -1, got[i], 0, 16, i, 111};
+    while (!(mine[i] = phxfs_batch_submit_read(&q[i], 1)) && errno == EBUSY) sched_yield();
+    CHECK(mine[i] && mine[i] != parents[0] && mine[i] != parents[1], "own handle %d", i);
+    parents_are_refused("with own ones live");
+  }
+  for (int i = 0; i < 2 && parents[0]; i++)
+    CHECK(without_forks(mine[i]) == without_forks(parents[i]), "handle %d: the number of the parent's, or nothing was tried", i);
+  for (int i = 0; i < N; i++) CHECK_EQ(q[i].result, 111, "own handle %d is not waited for", i);
+  for (int i = 1; i < N; i++) CHECK_OK(phxfs_batch_wait(mine[i]), 0, "own handle %d", i);
+  parents[0] = mine[0], parents[1] = mine[1];
+  for (intptr_t left = (intptr_t)children; left > 0; left--)
+    CHECK_EXIT(t_fork(own_handles, (void *)(left - 1)), 0, "a child");
+  CHECK_OK(phxfs_batch_wait(mine[0]), 0, "own handle 0");
+  for (int i = 0; i < N; i++) {
+    CHECK_EQ(q[i].result, 16, "own handle %d", i);
+    CHECK_DATA(got[i], 16, 1, (size_t)i, "own handle %d", i);
+  }
+}
+static void first_process(void) { own_handles((void *)2); } /* two children and a grandchild */
 static void the_parents_handles_are_einval(void) {
-  static char got[16];
-  static phxfs_io_req_t q;
   NEED_RESET();
-  q = (phxfs_io_req_t){kit_fd, -1, got, 0, 16, 0, 0};
-  waited = phxfs_batch_submit_read(&q, 1);
-  CHECK_OK(phxfs_batch_wait(waited), 0, "parent");
-  unwaited = phxfs_batch_submit_read(&q, 1);
-  for (int i = 0; i < 2; i++) CHECK_EXIT(t_fork(child_handles, "depth"), 0, "child");
-  CHECK_OK(phxfs_batch_wait(unwaited), 0, "the parent's handle, in the parent");
+  RUN_CHILD("first_process", NULL);
 }
 
 int main(int argc, char **argv) {
@@ -157,10 +166,11 @@ int main(int argc, char **argv) {
     T_CASE(a_child_reads_into_borrowed_registrations), T_CASE(a_child_drops_without_the_parent_noticing),
     T_CASE(the_parents_users_are_not_the_childs), T_CASE(the_parents_handles_are_einval),
   };
+  static const t_case children[] = {T_CASE(first_process), {0}};
   void *target;
   kit_make();
   reg = t_map(LEN);
   for (int i = 0; i < 2; i++)
     if (phxfs_open(0) || phxfs_regmem(0, reg, LEN, &target)) return 1;
-  return T_RUN(argc, argv, cases, NULL);
+  return T_RUN(argc, argv, cases, children);
 }
