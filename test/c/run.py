@@ -27,7 +27,7 @@ import time
 NODES = {"default_vendor_no_gpu", "env_after_load", "fork_dlopen", "process_descriptors"}
 # "most" of the programs are those that register memory or do I/O on it.
 STAGED = {"bad_input_batch", "bad_input_table", "batch_async_results", "batch_sync", "concurrent_last_deregs",
-          "deregmem_rules", "fds_and_files", "fork_borrowed",
+          "deregmem_rules", "fds_and_files", "fork_borrowed", "interrupted_transfers",
           "order_async_write_then_sync_read", "read_write_single", "regmem_during_drain", "regmem_rules",
           "signals_mapped_file", "submit_full_queue_sets_ebusy", "threads_stress"}
 LIMIT_S = 120  # a program takes a few seconds; the harness reports hung cases itself at 60
@@ -40,6 +40,7 @@ HOST_ONLY = {
     "env_after_load": "chooses vendors and device folders itself",
     "fork_dlopen": "makes a node of its own, for a process without a vendor's library",
     "fork_image": "loads samples, not the library",
+    "interrupted_transfers": "brings a seccomp supervisor, and a process can have one",
     "lazy_load": "counts what loading the library alone maps",
     "process_descriptors": "makes nodes of its own, plain files",
     "process_limits": "is about limits of the process, which a device has no part in",
