@@ -64,6 +64,10 @@ void phx_set_identity(struct phx_state *s, uintptr_t f);
 /* How many idle threads Go gets at its start (threads.c). */
 #define PHX_SPARE_THREADS 3
 
+/* Whether Go can have n threads besides its own and the engine's helpers, in
+ * all, counting those that there are: 0 or EAGAIN. */
+int phx_room(struct phx_state *s, int n);
+
 /* Registers the exit handler once more, before the first MAP (exit.h). */
 void phx_exit_arm_pins(void);
 

@@ -51,6 +51,7 @@ func go_start(s *C.struct_phx_state, e *C.struct_phx_env) (eno C.int) {
 		Ledger:       pins,
 		Log:          log,
 		CollectorOff: true, // start.c
+		Room:         func(threads int) bool { return C.phx_room(s, C.int(threads)) == 0 },
 
 		Mode:         core.Mode(e.mode),
 		StagingBytes: uint64(e.staging_mb) << 20,

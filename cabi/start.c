@@ -29,6 +29,7 @@
 #include "exit.h"
 #include "signals.h"
 #include "state.h"
+#include "threads.h"
 
 typedef void (*phx_init)(int argc, char **argv, char **envp);
 /* Weak for `go test`, which links without lazy.ld; test/linked.sh fails a
@@ -44,28 +45,6 @@ extern phx_init phx_init_end[] __attribute__((visibility("hidden"), weak));
  * than processors. */
 #define RESERVE_BYTES ((size_t)2 << 30)
 #define START_THREADS 20
-#define MAX_WORKERS 64 /* PHXFS_WORKERS */
-
-/* Not pthread_create, which waits for room (threads.c). Weak for `go test`,
- * which links without --wrap. */
-int __real_pthread_create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) __attribute__((weak));
-
-/* All threads of the preflight stand here until the last one is made. */
-static void *stand(void *gate) {
-  while (!__atomic_load_n((int *)gate, __ATOMIC_ACQUIRE))
-    syscall(SYS_futex, gate, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
-  return NULL;
-}
-
-static int threads(int want) {
-  pthread_t t[START_THREADS + MAX_WORKERS];
-  int n = 0, err = 0, gate = 0;
-  while (n < want && !(err = __real_pthread_create(&t[n], NULL, stand, &gate))) n++;
-  __atomic_store_n(&gate, 1, __ATOMIC_RELEASE);
-  syscall(SYS_futex, &gate, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
-  while (n > 0) pthread_join(t[--n], NULL);
-  return err ? EAGAIN : 0;
-}
 
 static int usable_cores(void) {
   cpu_set_t set;
@@ -82,7 +61,13 @@ static int preflight(const struct phx_env *e) {
   void *p = mmap(NULL, RESERVE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) return ENOMEM;
   munmap(p, RESERVE_BYTES);
-  return threads(START_THREADS + helpers(e));
+  return phx_thread_room(START_THREADS + helpers(e));
+}
+
+int phx_room(struct phx_state *s, int n) {
+  struct phx_env *e = atomic_load(&s->env);
+  int missing = START_THREADS + (e ? helpers(e) : 0) + n - atomic_load(&s->threads);
+  return missing > 0 ? phx_thread_room(missing) : 0;
 }
 
 static int max_procs(const struct phx_env *e) {

@@ -78,6 +78,7 @@ void phx_state_forked(struct phx_state *s, bool ready) {
   if (e) e->pid = 0; /* a child in a pid namespace of its own can have its parent's pid */
   atomic_store(&s->exiting, false);
   atomic_store(&s->async, 0);
+  atomic_store(&s->threads, 0);
   atomic_store(&s->identity, 0);
   if (s->counted) pthread_setspecific(s->inside, NULL);
   phx_live_forked(s);

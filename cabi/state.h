@@ -54,6 +54,7 @@ struct phx_state {
   atomic_bool exiting;            /* exit() has begun: new calls are refused */
   _Atomic int32_t async;          /* async batches with I/O queued or running; written by Go */
   atomic_bool armed, armed_pins;  /* exit handler registered; again at the first MAP (exit.h) */
+  atomic_int threads;             /* Go's, that threads.c has made in this process */
   _Atomic uintptr_t identity;     /* int (*)(uint64_t addr, uint64_t len, uint64_t *id), 0: none; written by Go */
   struct phx_fork fork;           /* owned by the starter, and by a child's only thread */
   struct phx_signals signals;     /* owned by the starter */

@@ -29,6 +29,9 @@ type Config struct {
 	// CollectorOff: the garbage collector should never run, and one event
 	// tells if it does.
 	CollectorOff bool
+	// Room says whether so many threads can be started, besides the engine's
+	// helpers; nil: always.
+	Room func(threads int) bool
 	// Mode says how device memory is reached.
 	Mode Mode
 	// StagingBytes is the host memory that staging one device may take; 0:
@@ -53,9 +56,11 @@ type Library struct {
 	leaveDone func(*engine.Batch) // asyncDone, made once
 	stage     connectors.Stager   // nil: the connector cannot be staged
 	stageSize uint64              // Config.StagingBytes
+	room      func(int) bool      // Config.Room
 	slots     engine.Stager       // of batches of staged devices; made once
 
 	reached atomic.Int32 // a reach; changes once, from reachUndecided
+	staged  atomic.Int32 // devices that are open or being opened for staging
 	devices [Devices]device
 	found   ordinals
 	regs    slab[registration]
@@ -77,6 +82,7 @@ func New(c Config) *Library {
 		log:       c.Log,
 		io:        c.IO,
 		stageSize: c.StagingBytes,
+		room:      c.Room,
 	}
 	if l.io == nil {
 		l.io = engine.Kernel()

@@ -296,6 +296,21 @@ func TestAutoIsOneDecisionForAllThreads(t *testing.T) {
 	}
 }
 
+func TestOpenFindsNoRoomForTheThreadsOfStaging(t *testing.T) {
+	room := 2*staging.Threads - 1
+	r := newRig(t, withConnector(newStagedVendor()), withMode(ModeHostStaging), func(c *Config) {
+		c.Room = func(threads int) bool { return threads <= room }
+	})
+	r.open(0)
+	wantError(t, "the second device", r.Open(1), syscall.EAGAIN, ReasonOpenNode)
+	if err := r.Close(0); err != nil {
+		t.Fatal(err)
+	}
+	r.open(1) // the first one's threads are gone
+	room++
+	r.open(0)
+}
+
 func TestForkedChildStagesAsItsParent(t *testing.T) {
 	parent := newRig(t, withConnector(newStagedVendor()), withMode(ModeAuto))
 	parent.nodes.onOpen = func() error { return syscall.ENOENT }

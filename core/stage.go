@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"syscall"
 
-	"libphoenix/connectors"
 	"libphoenix/core/staging"
 	"libphoenix/engine"
 )
@@ -13,17 +12,24 @@ import (
 // is used where it lies; nothing is pinned and nothing is due for it.
 type stagedNode struct {
 	*staging.Device
-	stage connectors.Stager
-	id    int
+	lib *Library
+	id  int
 }
 
 // openStaged fails if the vendor does not know the device. It creates nothing
-// on it: that is left to the first transfer.
+// on it: that is left to the first transfer. EAGAIN: there is no room for the
+// threads of all devices open so far; transfers, which start them, could only
+// wait for it.
 func (l *Library) openStaged(id int) (Node, error) {
 	if _, err := l.findStaged(id); err != nil {
 		return nil, err
 	}
-	return stagedNode{l.newStaging(id), l.stage, id}, nil
+	threads := int(l.staged.Add(1)) * staging.Threads
+	if l.room != nil && !l.room(threads) {
+		l.staged.Add(-1)
+		return nil, fmt.Errorf("no room for %d threads (pids.max, RLIMIT_NPROC): %w", threads, syscall.EAGAIN)
+	}
+	return stagedNode{l.newStaging(id), l, id}, nil
 }
 
 func (l *Library) newStaging(id int) *staging.Device {
@@ -43,7 +49,7 @@ func (l *Library) findStaged(ordinal int) (int, error) {
 }
 
 func (n stagedNode) Map(addr DevAddr, lenBytes uint64) (HostAddr, error) {
-	if err := n.stage.CheckMemory(n.id, addr, lenBytes); err != nil {
+	if err := n.lib.stage.CheckMemory(n.id, addr, lenBytes); err != nil {
 		return 0, err
 	}
 	return HostAddr(addr), nil
@@ -56,6 +62,7 @@ func (stagedNode) FD() int                               { return -1 }
 // Close gives back what the transfers have needed.
 func (n stagedNode) Close() error {
 	n.Device.Close()
+	n.lib.staged.Add(-1)
 	return nil
 }
 
@@ -80,7 +87,7 @@ func (s slots) Slot(group uint32, wait bool) (engine.Slot, syscall.Errno) {
 		mine, err := node.own()
 		if err != nil {
 			s.l.tellDevice(LevelError, "staging", s.l.regs.at(group-1).dev.id, err.Error())
-			return nil, syscall.ENODEV
+			return nil, errnoOf(err)
 		}
 		return mine.(stagedNode).Slot(wait)
 	}

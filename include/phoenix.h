@@ -110,7 +110,8 @@ PHXFS_PROVE(req_result, offsetof(phxfs_io_req_t, result) == 40);
  * device_id   phxfs index, 0..7 (phxfs_find_dev gives it).
  * Returns     0.
  *             -1: EINVAL device_id out of range; else the errno of open(2) on
- *             the node: ENOENT module not loaded, EACCES no permission, EMFILE.
+ *             the node: ENOENT module not loaded, EACCES no permission, EMFILE;
+ *             host staging: EAGAIN no room for its threads, call again later.
  *             -EBUSY (errno EBUSY): the last close of this device still waits
  *             for its operations; call again later.
  * Lifetime    The library owns the node's fd, close-on-exec, until the close

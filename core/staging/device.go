@@ -19,7 +19,9 @@ const (
 	// DefaultBytes is the budget of a device if nobody says otherwise.
 	DefaultBytes = 256 << 20
 
-	lanes = 4
+	// Threads is how many a Device starts at most.
+	Threads = lanes
+	lanes   = 4
 
 	// copySpin is how long a lane asks for the end of a copy before it waits in
 	// the driver, where it would not see new jobs: some copies' time.

@@ -106,6 +106,67 @@ static void too_few_threads_is_eagain(void) {
     }
 }
 
+/* Staging wants threads for each device, and the first transfers start them: room
+ * for all of them is open's to find, or there is none and nobody waits for it. */
+static atomic_int opened;
+static pthread_barrier_t opens;
+static void *staged_thread(void *arg) {
+  int id = (int)(intptr_t)arg;
+  char *m = t_map(4 << 20);
+  void *target;
+  phxfs_io_req_t q[64];
+  for (int i = 0; i < 64; i++) q[i] = (phxfs_io_req_t){fd, id, m, i * 65536, 65536, i * 65536, 0};
+  pthread_barrier_wait(&opens);
+  if (id < opened) {
+    CHECK_OK(lib.regmem(id, m, 4 << 20, &target), 0, "device %d", id);
+    for (int i = 0; i < 4; i++) CHECK_EQ(lib.read_batch(q, 64), 0, "device %d", id);
+    CHECK_DATA(m, 4 << 20, 1, 0, "device %d", id);
+    CHECK_OK(lib.deregmem(id, m, 4 << 20), 0, "device %d", id);
+  }
+  t_unmap(m, 4 << 20);
+  return NULL;
+}
+
+static void child_staging_threads(void) {
+  struct rlimit l;
+  pthread_t t[8];
+  fd = t_file(4 << 20, 1);
+  if (!t_load(&lib)) return;
+  getrlimit(RLIMIT_NPROC, &l);
+  l.rlim_cur = (rlim_t)atoi(getenv("THREADS"));
+  if (setuid(user())) _exit(3);
+  pthread_barrier_init(&opens, NULL, 9);
+  for (int i = 0; i < 8; i++) pthread_create(&t[i], NULL, staged_thread, (void *)(intptr_t)i);
+  if (setrlimit(RLIMIT_NPROC, &l)) _exit(3);
+  for (int r = 0; opened < 8; opened++)
+    if ((r = lib.open(opened))) {
+      int eno = errno;
+      CHECK(eno == EAGAIN && (r == -1 || r == -EAGAIN), "device %d: %d, %s", opened, r, t_errno(eno));
+      break;
+    }
+  pthread_barrier_wait(&opens);
+  for (int i = 0; i < 8; i++) pthread_join(t[i], NULL);
+  l.rlim_cur = l.rlim_max;
+  setrlimit(RLIMIT_NPROC, &l);
+  for (int i = opened; i < 8; i++) CHECK_OK(lib.open(i), 0, "device %d, with more threads", i);
+  _exit(t_failed() ? 40 : opened);
+}
+
+static void too_few_threads_for_staging_is_eagain(void) {
+  NOT_ASAN();
+  if (geteuid()) T_SKIP("root", "root, to become a user with no other threads");
+  /* 9 of the test, 20 of the runtime, 1 to 4 helpers, 4 for each device; and some that end. */
+  static const int limits[] = {29, 36, 42, 48, 54, 60, 66, 200};
+  for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+    char n[32];
+    snprintf(n, sizeof n, "THREADS=%d", limits[i]);
+    int status = t_wait(t_spawn("staging_threads", (const char *const[]){n, "PHXFS_VENDOR=HOST", "PHXFS_MODE=host_staging", NULL}, -1, -1));
+    int devices = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    CHECK(devices >= 0 && devices <= 8, "%s: status 0x%x", n, status);
+    CHECK(limits[i] < 200 || devices == 8, "%s: %d devices", n, devices);
+  }
+}
+
 /* Each limit of address space: ENOMEM or everything, nothing in between. */
 static void child_space(void) {
   struct rlimit l = {(rlim_t)atol(getenv("MIB")) << 20, RLIM_INFINITY};
@@ -198,8 +259,8 @@ static void smallest_stack(void) {
 
 int main(int argc, char **argv) {
   static const t_case cases[] = {
-    T_CASE(too_few_threads_is_eagain), T_CASE(no_more_threads_for_a_while), T_CASE(too_little_address_space_is_enomem), T_CASE(locked_memory_of_64_kib), T_CASE(smallest_stack),
+    T_CASE(too_few_threads_is_eagain), T_CASE(too_few_threads_for_staging_is_eagain), T_CASE(no_more_threads_for_a_while), T_CASE(too_little_address_space_is_enomem), T_CASE(locked_memory_of_64_kib), T_CASE(smallest_stack),
   };
-  static const t_case children[] = {{"threads", child_threads}, {"threads_later", child_threads_later}, {"space", child_space}, {"memlock", child_memlock}, {"small_stack", child_small_stack}, {0}};
+  static const t_case children[] = {{"threads", child_threads}, {"threads_later", child_threads_later}, {"staging_threads", child_staging_threads}, {"space", child_space}, {"memlock", child_memlock}, {"small_stack", child_small_stack}, {0}};
   return T_RUN(argc, argv, cases, children);
 }
