@@ -17,12 +17,14 @@ int nanosleep(const struct timespec *t, struct timespec *left) {
   now_ns += t->tv_sec * 1000000000LL + t->tv_nsec;
   return 0;
 }
-struct phx_state *phx_state(void) { return NULL; }
+static struct phx_state state;
+struct phx_state *phx_state(void) { return &state; }
 void phx_log(struct phx_state *s, int level, const char *format, ...) { (void)s, (void)level, (void)format; }
 
 /* _cgo_try_pthread_create of runtime/cgo/gcc_libinit.c. */
 static int go_asks(long long room_ns) {
   now_ns = asked = 0, room_at_ns = room_ns;
+  atomic_store(&state.threads, 0);
   for (int tries = 0; tries < 20; tries++) {
     int err = __wrap_pthread_create(NULL, NULL, NULL, NULL);
     if (err != EAGAIN) return err;
@@ -35,6 +37,7 @@ static void room_for_all(void) {
   CHECK_EQ(go_asks(0), 0, "a thread");
   CHECK_EQ(asked, 1, "tries");
   CHECK_EQ(now_ns, 0, "waited");
+  CHECK_EQ(atomic_load(&state.threads), 1, "threads of Go's");
 }
 static void room_after_a_while(void) {
   static const long long after[] = {1, 1000000, 999999999, 9900000000};
@@ -45,6 +48,7 @@ static void room_after_a_while(void) {
 }
 static void no_room_ends_it_after_ten_seconds(void) {
   CHECK(go_asks(LLONG_MAX) != 0, "no room");
+  CHECK_EQ(atomic_load(&state.threads), 0, "threads of Go's");
   CHECK(now_ns >= 10000000000 && now_ns <= 10100000000, "waited %lld ns", now_ns);
 }
 
