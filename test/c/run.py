@@ -23,15 +23,25 @@ import sys
 import tempfile
 import time
 
-# Device nodes are what these are about.
-NODES = {"default_vendor_no_gpu", "env_after_load", "fork_dlopen", "process_descriptors"}
-# "most" of the programs are those that register memory or do I/O on it.
-STAGED = {"bad_input_batch", "bad_input_table", "batch_async_results", "batch_sync", "concurrent_last_deregs",
-          "deregmem_rules", "fds_and_files", "fork_borrowed", "interrupted_transfers",
-          "order_async_write_then_sync_read", "read_write_single", "regmem_during_drain", "regmem_rules",
-          "signals_mapped_file", "submit_full_queue_sets_ebusy", "threads_stress"}
+# Programs that have nothing to say about staged memory.
+UNSTAGED = {
+    **dict.fromkeys(("default_vendor_no_gpu", "env_after_load", "fork_dlopen", "process_descriptors"), "is about device nodes"),
+    **dict.fromkeys(("env_numbers", "exit_refused", "fork_closed", "fork_descriptors", "fork_direct", "fork_facts", "fork_image",
+                     "fork_signals", "fork_start", "host_process_untouched", "process_aio", "process_uring", "rlimit_as",
+                     "signals_default", "signals_handlers", "thread_room", "threads_herd", "two_dlopens"),
+                    "registers no memory"),
+    **dict.fromkeys(("map_mode", "process_limits", "staging_cuda"), "stages by itself in every run"),
+    "call_budget": "counts the system calls of a run without staging",
+}
+# Programs that take seconds each, so that they run with "all" only.
+SLOW_STAGED = {
+    "beyond_one_gib": "moves gigabytes",
+    "exit_anywhere": "a second for each place where exit() can come",
+    "panics": "about a hundred processes",
+    "signals_storm": "seconds of signals",
+}
 LIMIT_S = 120  # a program takes a few seconds; the harness reports hung cases itself at 60
-JOBS = 3  # programs that run at once with --emulate, which waits more than it computes
+JOBS = {"emulated": 3, "staged": 2}  # programs that run at once where they wait more than they compute
 
 # Programs that have nothing to say on an emulated device.
 HOST_ONLY = {
@@ -97,8 +107,15 @@ def environment(a, scratch):
     return env
 
 
-def wanted(a, name):
-    return not (a.staged and name in NODES or a.staged == "most" and name not in STAGED)
+def left_out(a, name):
+    """Why this run does without a program; None: it does not."""
+    if a.emulate and name in HOST_ONLY:
+        return "on the host device only: " + HOST_ONLY[name]
+    if a.staged and name in UNSTAGED:
+        return "not staged: " + UNSTAGED[name]
+    if a.staged == "most" and name in SLOW_STAGED:
+        return "staged with `all` only: " + SLOW_STAGED[name]
+    return None
 
 
 def command(a, path, case):
@@ -170,15 +187,15 @@ def main():
     scratch = tempfile.mkdtemp(prefix="scratch-", dir=base)
     try:
         env = environment(a, scratch)
-        chosen = [(n, p) for n, p in programs(a.bin) if want in n and wanted(a, n)]
+        chosen = [(n, p) for n, p in programs(a.bin) if want in n]
         able = can_emulate(a) if a.emulate else True
         if able is not True:
             total[able] += 1
             chosen = []
-        for name in [n for n, _ in chosen if a.emulate and n in HOST_ONLY]:
-            print(f"skip {name}: on the host device only: {HOST_ONLY[name]}")
+        for name in [n for n, _ in chosen if left_out(a, n)]:
+            print(f"skip {name}: {left_out(a, name)}")
             total["skip"] += 1
-        chosen = [(n, p) for n, p in chosen if not (a.emulate and n in HOST_ONLY)]
+        chosen = [(n, p) for n, p in chosen if not left_out(a, n)]
 
         def one(program):
             name, path = program
@@ -187,7 +204,7 @@ def main():
             begin = time.monotonic()
             return name, run(command(a, path, case), env, cwd), time.monotonic() - begin
 
-        with concurrent.futures.ThreadPoolExecutor(JOBS if a.emulate else 1) as pool:
+        with concurrent.futures.ThreadPoolExecutor(JOBS["emulated"] if a.emulate else JOBS["staged"] if a.staged else 1) as pool:
             for name, ended, took in pool.map(one, chosen):
                 for verdict, k in judge(name, *ended).items():
                     total[verdict] += k
