@@ -127,6 +127,25 @@ func TestDeniedAIOIsGivenUpForGood(t *testing.T) {
 	}
 }
 
+// EINTR for ever, from a filter in front of the kernel. What has been submitted is
+// seen in memory; what cannot be submitted is done without AIO, and one line
+// says so.
+func TestEndlessEINTROfAIO(t *testing.T) {
+	needAIO(t)
+	const n = 2*engine.AIODepth + 10
+	interrupted := func(int) syscall.Errno { return syscall.EINTR }
+	spoil(t, &aioTamper{AIO: engine.LinuxAIO(), onAwait: interrupted}, n, 0)
+	spoil(t, &aioTamper{AIO: engine.LinuxAIO(), onSubmit: interrupted}, n, 1)
+	spoil(t, &aioTamper{AIO: engine.LinuxAIO(), onSetup: interrupted}, n, 1)
+}
+
+// Two of three calls interrupted, as in a storm of signals.
+func TestManyEINTRsOfAIO(t *testing.T) {
+	needAIO(t)
+	often := func(call int) syscall.Errno { return syscall.EINTR * syscall.Errno(min(call%3, 1)) }
+	spoil(t, &aioTamper{AIO: engine.LinuxAIO(), onAwait: often, onSubmit: often, most: 3}, 2*engine.AIODepth+10, 0)
+}
+
 // crowdedAIO has no room in a context for a second Submit until an Await: half
 // of the first one's requests are taken.
 type crowdedAIO struct {

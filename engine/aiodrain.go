@@ -4,6 +4,7 @@ import "syscall"
 
 // submit hands the queue to the kernel, as much as it takes.
 func (l *aioLane) submit() {
+	var signals stall
 	for len(l.queue) > 0 {
 		n, errno := l.t.aio.Submit(l.context, l.queue)
 		switch {
@@ -13,10 +14,12 @@ func (l *aioLane) submit() {
 			}
 			l.flying += n
 			l.queue = append(l.queue[:0], l.queue[n:]...)
+			signals.end()
 		case errno == syscall.EAGAIN && l.flying > 0:
 			return // there is room when one completes
-		case errno == syscall.EINTR:
-		case errno == 0 || errno == syscall.EAGAIN || errno == syscall.EPERM || errno == syscall.ENOSYS:
+		case errno == syscall.EINTR && !signals.hopeless():
+			pause(signals.calls)
+		case errno == 0 || errno == syscall.EINTR || errno == syscall.EAGAIN || errno == syscall.EPERM || errno == syscall.ENOSYS:
 			l.t.deny("io_submit", errno)
 			for len(l.queue) > 0 {
 				l.refused()
@@ -47,11 +50,17 @@ func (l *aioLane) reap(least int) {
 // await takes the answers of the kernel, least or more of them. If it may not
 // ask any more, it looks at the context's memory until nothing flies: however
 // long that takes, the memory of the caller is not ours to give back before.
+// So it does between signals, which can come for ever.
 func (l *aioLane) await(least int) {
+	var signals stall
 	for least = l.flying - least; l.flying > least; {
 		n, errno := l.t.aio.Await(l.context, l.flying-least, l.events[:])
-		switch errno {
-		case 0, syscall.EINTR:
+		if errno == syscall.EINTR {
+			if n, errno = l.t.aio.Take(l.context, l.events[:]), 0; n == 0 && signals.lasts() {
+				pause(1)
+			}
+		}
+		if errno == 0 {
 			l.answered(n)
 			continue
 		}

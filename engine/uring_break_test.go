@@ -109,6 +109,48 @@ func TestRingFailureWaitsForTheKernel(t *testing.T) {
 	}
 }
 
+// A ring that goes on refusing for a moment, for ever, with a transfer in the
+// kernel: it is waited for, and then the ring is given up.
+func TestEndlessRefusalWaitsForTheKernel(t *testing.T) {
+	const depth, n = 8, 40
+	for _, errno := range []syscall.Errno{syscall.EINTR, syscall.EAGAIN} {
+		script := new(fault.Script)
+		late := fault.NewBarrier()
+		defer late.Release()
+		rings := uringtest.New(trialFree(through(script)))
+		refusing := &failing{from: 2, errno: errno}
+		var notices atomic.Int32
+		e := withRings(t, &uringtest.Tamper{Kernel: rings, OnEnter: refusing.enter}, engine.Config{
+			IO: script, Depth: depth, Notice: func(string) { notices.Add(1) },
+		})
+		fd, data := noisy(t, n*block)
+		script.Add(fault.On(engine.Read).At(3 * block).Nth(1).Late(late))
+		mem := pages(t, n*block)
+		ops := benchOps(fd, mem, n)
+		returned := make(chan struct{})
+		go func() { defer close(returned); runSync(e, engine.Read, ops) }()
+		late.WaitParked(1)
+		// More than a stall of calls, unless the transfer never got to a ring.
+		for i := 0; i < 1000 && refusing.failed.Load() < 200; i++ {
+			pass()
+		}
+		select {
+		case <-returned:
+			t.Error("returned while the kernel could write the memory")
+		default:
+		}
+		late.Release()
+		<-returned
+		check(t, &engine.Batch{Ops: ops})
+		if !bytes.Equal(mem, data) {
+			t.Error("wrong data")
+		}
+		if n := notices.Load(); n != 1 {
+			t.Errorf("%v: %d notices, want 1", errno, n)
+		}
+	}
+}
+
 // The same on the real kernel, with direct I/O in flight: a ring without
 // DEFER_TASKRUN can be drained though no call on it works any more. Callers'
 // rings are such, and helpers' that could not be registered.

@@ -174,23 +174,29 @@ func refusedEnter(t *testing.T, errno syscall.Errno) {
 	}
 }
 
-// A kernel that has no memory for any request must not hold a batch up.
-func TestEndlessEAGAINIsDoneWithPread(t *testing.T) {
-	k := spoiled(func(int, uint32, uint32) (uint32, syscall.Errno) { return 0, syscall.EAGAIN })
-	e := withRings(t, k, engine.Config{})
-	fd, data := noisy(t, 20*block)
-	readBack(t, e, fd, data, 20)
-}
-
-// A call that succeeds and does nothing is a broken ring.
-func TestIdleRingIsGivenUp(t *testing.T) {
-	var notices atomic.Int32
-	k := spoiled(func(int, uint32, uint32) (uint32, syscall.Errno) { return 0, 0 })
-	e := withRings(t, k, engine.Config{Notice: func(string) { notices.Add(1) }})
-	fd, data := noisy(t, 20*block)
-	readBack(t, e, fd, data, 20)
-	if n := notices.Load(); n != 1 {
-		t.Errorf("%d notices, want 1", n)
+// A ring whose every call is refused, or succeeds and does nothing, is given up
+// and asked no more: batches are right, and each thread has lost time once.
+func TestEndlessRefusalGivesTheRingUp(t *testing.T) {
+	for _, errno := range []syscall.Errno{syscall.EAGAIN, syscall.EBUSY, syscall.EINTR, 0} {
+		t.Run(fmt.Sprint(int(errno)), func(t *testing.T) {
+			var calls, notices atomic.Int32
+			k := spoiled(func(int, uint32, uint32) (uint32, syscall.Errno) { calls.Add(1); return 0, errno })
+			e := withRings(t, k, engine.Config{Notice: func(string) { notices.Add(1) }})
+			fd, data := noisy(t, 20*block)
+			for round := 0; ; round++ {
+				before := calls.Load()
+				readBack(t, e, fd, data, 20)
+				if calls.Load() == before {
+					break
+				}
+				if round == 3 { // the caller's ring, and the helper's
+					t.Fatal("four rounds of batches, and the rings are still asked")
+				}
+			}
+			if n := notices.Load(); n != 1 {
+				t.Errorf("%d notices, want 1", n)
+			}
+		})
 	}
 }
 

@@ -25,7 +25,11 @@ func (l *uringLane) breakDown(errno syscall.Errno, panicked bool) {
 	l.again = noSlot
 	if !panicked {
 		l.why = fmt.Errorf("io_uring_enter: %w", errno)
-		l.t.trouble(l.why)
+		weight := int64(1)
+		if passing(errno) || errno == syscall.EPROTO { // a stall
+			weight = dearTrouble
+		}
+		l.t.trouble(l.why, weight)
 		panicked = !l.guard(func() { l.finishAll(answers) })
 	}
 	if panicked {
@@ -60,7 +64,7 @@ func (l *uringLane) quiesce(answers []int32) {
 		_ = r.Enter(0)
 	}
 	r.Withdraw()
-	for failed := 0; ; {
+	for idle := 0; ; {
 		for {
 			id, res, ok := r.Next()
 			if !ok {
@@ -73,9 +77,9 @@ func (l *uringLane) quiesce(answers []int32) {
 		if r.InFlight() == 0 {
 			return
 		}
-		if errno := r.Await(1); errno != 0 && errno != syscall.EINTR {
-			failed++
-			pause(failed)
+		if _ = r.Await(1); r.Ready() == 0 { // refused, or a signal
+			idle++
+			pause(idle)
 		}
 	}
 }

@@ -3,8 +3,6 @@ package engine
 import (
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"libphoenix/internal/uring"
 )
 
@@ -98,9 +96,6 @@ func (l *uringLane) plainly(op *Op, start, n uint64) int64 {
 // alone moves op, of a run that did not come back whole.
 func (l *uringLane) alone(op *Op) int64 { return l.b.alone(l.t.io, op) }
 
-// maxRefused is how many calls in a row may bring nothing forward.
-const maxRefused = 64
-
 // enter submits and waits for want completions, as far as that goes in one
 // call. An errno says that the ring failed.
 func (l *uringLane) enter(want uint32) syscall.Errno {
@@ -109,36 +104,38 @@ func (l *uringLane) enter(want uint32) syscall.Errno {
 		return 0
 	}
 	errno := l.ring.Enter(want)
-	if l.ring.Ready() > 0 || l.ring.Pending() < pending {
-		l.refused = 0 // something came of it; the rest is for the next call
-		if errno != 0 && !passing(errno) {
-			return errno
-		}
-		return 0
-	}
 	switch {
-	case errno == syscall.EINTR: // a signal
-		return 0
-	case !passing(errno) && errno != 0:
+	case errno != 0 && !passing(errno):
 		return errno
-	}
-	l.refused++
-	switch {
-	case errno == 0 && l.refused > maxRefused: // it says yes and does nothing
-		return syscall.EPROTO
-	case errno == 0:
+	case l.ring.Ready() > 0 || l.ring.Pending() < pending:
+		l.stall.end() // something came of it; the rest is for the next call
 		return 0
 	case l.ring.InFlight() > 0:
-		// EAGAIN: no memory for another request; EBUSY: completions held back.
-		// Both pass when one completes.
-		if errno := l.ring.Await(1); errno != 0 && !passing(errno) {
+		return l.linger(errno)
+	case !l.stall.hopeless():
+		pause(l.stall.calls)
+		return 0
+	case errno == 0: // it says yes and does nothing
+		return syscall.EPROTO
+	}
+	return errno
+}
+
+// linger is for a call that brought nothing forward while requests are in
+// flight. EINTR is a signal, however many there are; EAGAIN (no memory for
+// another request) and EBUSY (completions held back) pass when one completes.
+// Whatever it is, the lane waits: nothing is gained by giving the ring up before
+// the kernel has done with the memory.
+func (l *uringLane) linger(errno syscall.Errno) syscall.Errno {
+	if errno == syscall.EAGAIN || errno == syscall.EBUSY {
+		if errno = l.ring.Await(1); errno != 0 && !passing(errno) {
 			return errno
 		}
-	case l.refused > maxRefused:
-		l.refused = 0
-		l.takeBack()
-	default:
-		pause(l.refused)
+	}
+	if l.ring.Ready() > 0 {
+		l.stall.end()
+	} else if l.stall.lasts() {
+		pause(1) // completions come without a call, too
 	}
 	return 0
 }
@@ -146,23 +143,4 @@ func (l *uringLane) enter(want uint32) syscall.Errno {
 // passing reports whether an errno of Enter is no fault of the ring.
 func passing(errno syscall.Errno) bool {
 	return errno == syscall.EINTR || errno == syscall.EAGAIN || errno == syscall.EBUSY
-}
-
-// takeBack does the pending requests, which the kernel refuses for want of
-// memory, with plain system calls. Nothing is in flight.
-func (l *uringLane) takeBack() {
-	l.ring.Withdraw()
-	for i := range l.slots {
-		if l.slots[i].busy {
-			l.finish(uint32(i))
-		}
-	}
-}
-
-// pause lets time pass on this very thread, the longer the more often: the
-// kernel may have completions to run on it.
-func pause(times int) {
-	const shortest, longest = 20_000, 2_000_000 // ns
-	ts := unix.Timespec{Nsec: min(shortest*int64(times), longest)}
-	_ = unix.Nanosleep(&ts, nil)
 }

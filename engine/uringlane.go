@@ -27,7 +27,7 @@ type uringLane struct {
 	used    uint32      // slots not free
 	vectors bool        // this kernel has no plain read and write (before 5.6)
 	proven  bool        // a transfer has succeeded on ring: its opcodes are known
-	refused int         // calls in a row that brought nothing forward
+	stall   stall
 
 	// Of the running batch.
 	b    *Batch
@@ -65,7 +65,7 @@ func (l *uringLane) attached() bool {
 		return true
 	case errNoRoom: // no trouble, and no wonder with that many helpers
 	default:
-		l.t.trouble(err)
+		l.t.trouble(err, 1)
 	}
 	return false
 }
@@ -103,7 +103,7 @@ func (l *uringLane) adopt(r *uring.Ring, err error) error {
 	if l.why = err; err != nil {
 		return err
 	}
-	l.ring, l.refused, l.proven = r, 0, false
+	l.ring, l.stall, l.proven = r, stall{}, false
 	if len(l.slots) != r.Entries() {
 		l.slots = make([]slot, r.Entries())
 	}

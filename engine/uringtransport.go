@@ -25,7 +25,7 @@ type uringTransport struct {
 
 	callers [maxCallerRings]callerRing
 
-	troubles atomic.Int64 // rings that could not be made or broke
+	troubles atomic.Int64 // rings that could not be made or broke, by weight
 	rest     atomic.Int64 // how often to go without a ring before another try
 
 	opening   sync.Mutex // held while a helper makes its ring
@@ -122,12 +122,15 @@ func (t *uringTransport) close() {
 	}
 }
 
+// dearTrouble is the weight of a trouble that has cost a batch much time.
+const dearTrouble = 4
+
 // trouble counts a ring that could not be made or broke. The first is told,
 // each makes the next try come later: making a ring is no small thing.
-func (t *uringTransport) trouble(err error) {
-	n := t.troubles.Add(1)
+func (t *uringTransport) trouble(err error, weight int64) {
+	n := t.troubles.Add(weight)
 	t.rest.Store(1 << min(n, 16))
-	if n == 1 {
+	if n == weight {
 		t.notice(fmt.Sprintf("a thread goes on without io_uring: %v", err))
 	}
 }

@@ -43,11 +43,11 @@ func (Linux) Enter(fd int, submit, minComplete, flags uint32) (int, syscall.Errn
 	return int(n), errno
 }
 
-// Register implements Kernel.
+// Register implements Kernel. EINTR may be a signal's, or for ever.
 func (Linux) Register(fd int, op uint32, arg unsafe.Pointer, n uint32) (int, syscall.Errno) {
-	for {
+	for tries := 1000; ; tries-- {
 		r, _, errno := unix.Syscall6(sys.SYS_IO_URING_REGISTER, uintptr(fd), uintptr(op), uintptr(arg), uintptr(n), 0, 0)
-		if errno != syscall.EINTR {
+		if errno != syscall.EINTR || tries == 0 {
 			return int(r), errno
 		}
 	}

@@ -1,6 +1,7 @@
 /* Linux AIO denied to the sync engine, by a seccomp filter of the process's own:
  * each of its system calls, from the start or later, with each error. Batches on
- * an O_DIRECT file are right, and one line of the log says why they are slower. */
+ * an O_DIRECT file are right, and one line of the log says why they are slower; none
+ * where io_getevents is interrupted for ever, and the answers are seen without it. */
 #include "t.h"
 
 #include <fcntl.h>
@@ -12,8 +13,8 @@
 
 static const struct { const char *name; int number; } calls[] = {
   {"io_setup", SYS_io_setup}, {"io_submit", SYS_io_submit}, {"io_getevents", SYS_io_getevents}};
-static const int answers[] = {EPERM, ENOSYS, EAGAIN};
-enum { CALLS = 3, ANSWERS = 3, BLOCK = 4096, BLOCKS = 16 };
+static const int answers[] = {EPERM, ENOSYS, EAGAIN, EINTR};
+enum { CALLS = 3, ANSWERS = 4, BLOCK = 4096, BLOCKS = 16 };
 
 static int direct; /* BLOCKS * BLOCK bytes of pattern 1 */
 
@@ -75,7 +76,8 @@ static void child(void) {
   }
   if (!deny(call, err)) return;
   batches(when);
-  if (!later || call != SYS_io_setup) CHECK_EQ(lines_with("Linux AIO"), 1, "lines about AIO, %s", when);
+  bool seen = call == SYS_io_getevents && err == EINTR;
+  if (!later || call != SYS_io_setup) CHECK_EQ(lines_with("Linux AIO"), !seen, "lines about AIO, %s", when);
   CHECK(lines_with("Linux AIO") <= 1, "lines about AIO, %s", when);
 }
 

@@ -1,6 +1,7 @@
 /* io_uring denied, by a seccomp filter of the process's own: each of its three
  * system calls, with each error that containers and kernels answer. The engine
- * tells its true name, the log says why in one line, results are right. */
+ * tells its true name, the log says why in one line, results are right. So they are
+ * with what a kernel says for a moment only, said for ever: EAGAIN, EBUSY, EINTR. */
 #include "t.h"
 
 #include <fcntl.h>
@@ -13,7 +14,8 @@
 enum { SETUP = 425, ENTER = 426, REGISTER = 427 }; /* on every architecture */
 static const struct { const char *name; int number; } calls[] = {{"setup", SETUP}, {"enter", ENTER}, {"register", REGISTER}};
 static const int answers[] = {EPERM, ENOSYS, EACCES, EINVAL, ENOMEM};
-enum { CALLS = 3, ANSWERS = 5, BLOCKS = 64 };
+static const int passing[] = {EAGAIN, EBUSY, EINTR};
+enum { CALLS = 3, ANSWERS = 5, PASSING = 3, BLOCKS = 64 };
 
 /* From here on the calling thread, or (all) every thread, gets err from call. */
 static bool deny(int call, int err, bool all) {
@@ -131,6 +133,17 @@ static void child_one_thread(void) {
   batches("the others");
 }
 
+/* All are denied the rings that they have. */
+static void child_all_threads(void) {
+  begin();
+  if (!has_uring()) return;
+  batches("before");
+  if (!deny(ENTER, atoi(getenv("ANSWER")), true)) return;
+  batches("after");
+  check_name("io_uring", "after all threads were denied");
+  told_once(atoi(getenv("ANSWER")), "all threads are denied");
+}
+
 /* All are denied new rings, before the helpers have theirs. */
 static void child_later(void) {
   begin();
@@ -161,10 +174,21 @@ static void each_call_denied_from_the_start(void) {
       snprintf(when, sizeof when, "io_uring_%s gives %s", calls[c].name, strerrorname_np(answers[a]));
       if (!run("from_the_start", calls[c].number, answers[a], when)) return;
     }
+  if (!run("from_the_start", SETUP, EINTR, "io_uring_setup gives EINTR")) return;
+  if (!run("from_the_start", REGISTER, EINTR, "io_uring_register gives EINTR")) return;
+}
+static void enter_refused_for_ever_from_the_start(void) {
+  for (int a = 0; a < PASSING; a++)
+    if (!run("from_the_start", ENTER, passing[a], "io_uring_enter is refused for a moment, for ever")) return;
 }
 static void one_thread_goes_on_without_a_ring(void) {
   for (int a = 0; a < ANSWERS; a++)
     if (!run("one_thread", ENTER, answers[a], "")) return;
+}
+static void all_threads_go_on_without_rings(void) {
+  if (!run("all_threads", ENTER, EPERM, "")) return;
+  for (int a = 0; a < PASSING; a++)
+    if (!run("all_threads", ENTER, passing[a], "")) return;
 }
 static void helpers_go_without_rings(void) {
   for (int a = 0; a < ANSWERS; a++)
@@ -173,9 +197,10 @@ static void helpers_go_without_rings(void) {
 
 int main(int argc, char **argv) {
   static const t_case cases[] = {
-    T_CASE(each_call_denied_from_the_start), T_CASE(one_thread_goes_on_without_a_ring), T_CASE(helpers_go_without_rings),
+    T_CASE(each_call_denied_from_the_start), T_CASE(enter_refused_for_ever_from_the_start),
+    T_CASE(one_thread_goes_on_without_a_ring), T_CASE(all_threads_go_on_without_rings), T_CASE(helpers_go_without_rings),
   };
   static const t_case children[] = {
-    {"free", child_free}, {"from_the_start", child_from_the_start}, {"one_thread", child_one_thread}, {"later", child_later}, {0}};
+    {"free", child_free}, {"from_the_start", child_from_the_start}, {"one_thread", child_one_thread}, {"all_threads", child_all_threads}, {"later", child_later}, {0}};
   return T_RUN(argc, argv, cases, children);
 }
