@@ -291,7 +291,9 @@ class Device:
     device_id  phxfs index, 0..7.
     OSError: EINVAL index, ENOENT no node (module not loaded), EACCES, EBUSY
     another thread's last close is not finished.
-    Opens are counted per process: every Device object counts one.
+    Opens are counted per process: every Device object counts one. Threads that
+    each make and close a Device get EBUSY when one closes the last of them just
+    then: try again, or keep one Device open for as long as there are threads.
     """
 
     def __init__(self, device_id=0):
