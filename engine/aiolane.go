@@ -23,7 +23,6 @@ type aioLane struct {
 	free   uint32 // first free slot
 	used   int    // slots not free
 	flying int    // of them in the kernel
-	fds    fdCache
 
 	// Of the running batch.
 	b    *Batch
@@ -66,7 +65,6 @@ func (l *aioLane) open() syscall.Errno {
 // run implements lane.
 func (l *aioLane) run(b *Batch) {
 	l.b, l.todo = b, claim{}
-	l.fds.forget()
 	if !guard(l.t.plain.notice, "during direct transfers", l.pump) {
 		l.breakDown()
 		l.t.plain.run(b)
@@ -130,7 +128,7 @@ func (l *aioLane) begin(at uint64) {
 // fits reports whether bytes start..start+n of op may be submitted.
 func (l *aioLane) fits(op *Op, start, n uint64) bool {
 	return n > 0 && n <= chunkBytes && (uint64(op.Addr)+start|n|uint64(op.Off)+start)%l.t.grain == 0 &&
-		!l.t.denied.Load() && l.fds.direct(op.FD, l.t.flags)
+		!l.t.denied.Load() && l.b.direct(op.FD, l.t.flags) && l.b.inARow(op.FD)
 }
 
 // completed ends the unit in slot i, which the kernel has answered.

@@ -54,8 +54,10 @@ func (t *syncTransport) quantum() int64 { return 16_000 }
 
 // deep goes by the first op, as run does.
 func (t *syncTransport) deep(b *Batch) bool {
-	return !t.denied.Load() && isDirect(b.Ops[0].FD, t.flags)
+	return !t.denied.Load() && b.direct(b.Ops[0].FD, t.flags)
 }
+
+func (t *syncTransport) foresee(b *Batch) { t.deep(b) }
 
 // run implements lane.
 func (t *syncTransport) run(b *Batch) {

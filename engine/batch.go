@@ -35,6 +35,7 @@ type Batch struct {
 	// participant.
 	cursor  atomic.Uint64
 	quantum int64 // estimated ns per claim; set before the batch is offered
+	single  bool  // it is one unit; set before the batch is offered
 
 	// Protected by queue.mu.
 	ready        bool   // submitted: an async batch may start
@@ -45,6 +46,8 @@ type Batch struct {
 	qPrev, qNext *Batch // queue's list of tickets that have not started
 	hPrev, hNext *Batch // pool's list of batches that want help
 	park         parker // the thread in Run or Wait sleeps here
+
+	files batchFiles // what participants know of the files
 }
 
 // States of a batch.
@@ -81,7 +84,8 @@ func costNs(lenBytes uint64) int64 { return opNs + int64(lenBytes/bytesPerNs) }
 // and adds up the work.
 func (b *Batch) prepare() load {
 	var l load
-	var files fileFacts
+	var files mergeFiles
+	b.files.forget()
 	for i := 0; i < len(b.Ops); {
 		op := &b.Ops[i]
 		op.slices = 1
@@ -104,6 +108,7 @@ func (b *Batch) prepare() load {
 		}
 		i += ops
 	}
+	b.single = l.units == 1
 	return l
 }
 

@@ -34,4 +34,8 @@ type transport interface {
 	// deep reports whether one lane keeps many transfers of b going at once.
 	// If not, a batch whose first transfer turns out slow is worth help.
 	deep(b *Batch) bool
+
+	// foresee asks, before others take part in b, what each of them would ask
+	// about its first file.
+	foresee(b *Batch)
 }

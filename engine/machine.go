@@ -86,6 +86,7 @@ func (m *machine) Abandon(b *Batch) {
 // Submit implements Engine.
 func (m *machine) Submit(b *Batch) error {
 	l := b.prepare()
+	b.files.forget() // by the time of its turn the number may be another file
 	b.want = max(1, m.worthwhile(l))
 	b.quantum = m.share(l, b.want)
 	q := &m.queue

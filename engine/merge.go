@@ -39,9 +39,9 @@ func (op *Op) precedes(next *Op) bool {
 
 // merge makes a run of op i and as many behind it as may be, or leaves it
 // alone. It gives the number of ops and their bytes.
-func (b *Batch) merge(i int, files *fileFacts) (ops int, lenBytes uint64) {
+func (b *Batch) merge(i int, files *mergeFiles) (ops int, lenBytes uint64) {
 	first := &b.Ops[i]
-	f := files.of(first.FD)
+	f := files.of(b, first.FD)
 	end := func(op *Op) uint64 { return uint64(op.Off) + op.Len }
 	fits := func(op *Op) bool {
 		return end(op) <= f.size && (uint64(op.Addr)|op.Len|uint64(op.Off))&f.mask == 0
@@ -64,10 +64,10 @@ func (b *Batch) merge(i int, files *fileFacts) (ops int, lenBytes uint64) {
 	return ops, lenBytes
 }
 
-// fileFacts is what merge knows of the files of one batch. It is asked only
-// about ops that have a neighbour: at most five system calls for each fd.
-type fileFacts struct {
-	asked fdQuestion
+// mergeFiles is what merge knows of the files of one batch. It is asked only
+// about ops that have a neighbour: at most five system calls for each fd, of which
+// the batch keeps what the participants ask, too.
+type mergeFiles struct {
 	known [8]mergeFacts // by fd, modulo
 }
 
@@ -77,23 +77,30 @@ type mergeFacts struct {
 	mask uint64 // bits that must be clear in an op's address, length and offset
 }
 
-func (c *fileFacts) of(fd int32) *mergeFacts {
+func (c *mergeFiles) of(b *Batch, fd int32) *mergeFacts {
 	f := &c.known[uint32(fd)%8]
 	if f.fd != fd+1 { // 0: not asked
 		*f = mergeFacts{fd: fd + 1}
-		f.size, f.mask = c.inquire(fd)
+		f.size, f.mask = b.inquire(fd)
 	}
 	return f
 }
 
-func (c *fileFacts) inquire(fd int32) (size, mask uint64) {
+// inquire asks about fd what mergeFacts holds.
+func (b *Batch) inquire(fd int32) (size, mask uint64) {
+	var q fdQuestion
 	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
-	if err != nil || flags&unix.O_APPEND != 0 || !c.asked.inquire(fd) {
+	if err != nil || flags&unix.O_APPEND != 0 {
 		return 0, 0
 	}
-	align := uint64(c.asked.stat.Blksize)
-	size = uint64(max(0, c.asked.stat.Size))
-	if c.asked.stat.Mode&unix.S_IFMT == unix.S_IFBLK { // its node says nothing of the device
+	yes := q.inARow(fd)
+	b.files.note(fd, askInARow, yes)
+	if !yes {
+		return 0, 0
+	}
+	align := uint64(q.stat.Blksize)
+	size = uint64(max(0, q.stat.Size))
+	if q.stat.Mode&unix.S_IFMT == unix.S_IFBLK { // its node says nothing of the device
 		var sector int32
 		if !ask(fd, unix.BLKGETSIZE64, unsafe.Pointer(&size)) || !ask(fd, unix.BLKSSZGET, unsafe.Pointer(&sector)) {
 			return 0, 0

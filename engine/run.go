@@ -49,6 +49,7 @@ func (m *machine) many(b *Batch) {
 		m.lanes.release(own)
 		return
 	}
+	m.lanes.foresee(b)
 	m.offer(b, max(want, 1))
 	if own != nil {
 		own.run(b)

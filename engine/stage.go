@@ -60,13 +60,16 @@ func (op *Op) sliceSize() uint64 {
 }
 
 // work lets the calling thread take part in b, on its lane or, for a batch
-// with a Stager, without one.
+// with a Stager or of one unit, without one.
 func (m *machine) work(own lane, b *Batch) {
-	if b.Stager == nil {
+	switch {
+	case b.Stager != nil:
+		m.staging.run(b)
+	case b.single: // one system call, as in Run
+		m.solo.run(b)
+	default:
 		own.run(b)
-		return
 	}
-	m.staging.run(b)
 }
 
 // runStaged carries out a sync batch with a Stager.

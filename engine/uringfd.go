@@ -11,9 +11,9 @@ import "golang.org/x/sys/unix"
 // its page cache a ring asks after a short answer for the same bytes again and
 // counts them twice (seen on 6.18).
 //
-// A lane asks about each fd once in a batch, since it may be another file in
-// the next one: two system calls, some 0.3 µs, for each fd in each batch and
-// participant (a network file system may ask its server).
+// Each fd is asked about once in a batch (files.go), since it may be another file
+// in the next one: two system calls, some 0.3 µs, for each fd in each batch (a
+// network file system may ask its server).
 
 // fdQuestion asks about one fd.
 type fdQuestion struct {
@@ -21,52 +21,14 @@ type fdQuestion struct {
 	fs   unix.Statfs_t
 }
 
-// fdCache holds the answers of one batch.
-type fdCache struct {
-	fdQuestion
-	round uint32
-	known [64]knownFD // by fd, modulo; a collision costs one more question
-}
-
-type knownFD struct {
-	fd     int32
-	round  uint32
-	inARow bool
-	direct bool // inARow and O_DIRECT, not O_APPEND; only if asked
-}
-
-// forget begins a new batch.
-func (c *fdCache) forget() {
-	if c.round++; c.round == 0 {
-		c.known, c.round = [64]knownFD{}, 1
-	}
-}
-
-// inARow reports whether fd is a file that holds bytes in a row.
-func (c *fdCache) inARow(fd int32) bool {
-	k := &c.known[uint32(fd)%64]
-	if k.round != c.round || k.fd != fd {
-		*k = knownFD{fd: fd, round: c.round, inARow: c.inquire(fd)}
-	}
-	return k.inARow
-}
-
-// direct reports whether fd is such a file with the flag of flags, O_DIRECT,
-// and without O_APPEND. A cache answers either inARow or this.
-func (c *fdCache) direct(fd int32, flags int) bool {
-	k := &c.known[uint32(fd)%64]
-	if k.round != c.round || k.fd != fd {
-		*k = knownFD{fd: fd, round: c.round, direct: isDirect(fd, flags) && c.inquire(fd)}
-	}
-	return k.direct
-}
-
+// isDirect reports whether fd has the flags of flags, and not O_APPEND.
 func isDirect(fd int32, flags int) bool {
 	has, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
 	return err == nil && has&flags == flags && has&unix.O_APPEND == 0
 }
 
-func (q *fdQuestion) inquire(fd int32) bool {
+// inARow reports whether fd is a file that holds bytes in a row.
+func (q *fdQuestion) inARow(fd int32) bool {
 	if unix.Fstat(int(fd), &q.stat) != nil {
 		return false
 	}

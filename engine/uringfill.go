@@ -49,7 +49,10 @@ func (l *uringLane) begin(at uint64) {
 		op.settle(start, n, 0)
 		return
 	}
-	if !l.fds.inARow(op.FD) {
+	if op.FD != l.fd {
+		l.fd, l.row = op.FD, l.b.inARow(op.FD)
+	}
+	if !l.row {
 		if op.slices < 0 { // another file now than when it was merged
 			l.b.settle(at, 0, l.alone)
 			return

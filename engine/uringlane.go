@@ -32,7 +32,8 @@ type uringLane struct {
 	// Of the running batch.
 	b    *Batch
 	todo claim // claimed, not yet in a slot nor settled
-	fds  fdCache
+	fd   int32 // the last one that was asked about; -1: none
+	row  bool  // it holds bytes in a row
 }
 
 // slot is a unit in the window: queued, in flight, or to be issued again. Its
@@ -141,7 +142,7 @@ func (l *uringLane) run(b *Batch) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	l.b, l.todo = b, claim{}
-	l.fds.forget()
+	l.fd, l.row = -1, false
 	var errno syscall.Errno
 	whole := l.guard(func() { errno = l.pump() })
 	if !whole || errno != 0 {

@@ -70,6 +70,7 @@ func newUringTransport(cfg Config, m *machine) *uringTransport {
 func (t *uringTransport) name() string     { return "io_uring" }
 func (t *uringTransport) quantum() int64   { return claimNs }
 func (t *uringTransport) deep(*Batch) bool { return true }
+func (t *uringTransport) foresee(b *Batch) { b.inARow(b.Ops[0].FD) }
 
 // caller prefers the first places, so that few rings are made and stay warm.
 func (t *uringTransport) caller() lane {

@@ -53,7 +53,7 @@ func trialFile() (fd int, first byte, err error) {
 	var got [1]byte
 	fd, err = unix.Open("/proc/self/exe", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err == nil {
-		if n, _ := unix.Pread(fd, got[:], 0); n == 1 && new(fdQuestion).inquire(int32(fd)) {
+		if n, _ := unix.Pread(fd, got[:], 0); n == 1 && new(fdQuestion).inARow(int32(fd)) {
 			return fd, got[0], nil
 		}
 		_ = unix.Close(fd)

@@ -30,10 +30,10 @@ static const struct budget io_uring_rows[] = {
   {"phxfs_read, CPU memory", READ, 1, 1, 0, 0, 0},
   {"phxfs_read, registered", READ_REGISTERED, 1, 1, 0, 0, 1},
   {"batch of 1", BATCH, 1, 1, 0, 0, 1},
-  {"batch of 32", BATCH, 32, 8, 1, 4, 1}, /* others: what kind of file it is, asked by each thread (uringfd.go) */
-  {"batch of 1024", BATCH, 1024, 24, UNJUDGED, 4, 1},
-  {"async of 1", ASYNC, 1, 1, 1, 4, 2}, /* who waits may come to help before the one request is taken */
-  {"async of 32", ASYNC, 32, 8, 1, 4, 2},
+  {"batch of 32", BATCH, 32, 8, 1, 2, 1}, /* others: what kind of file it is (files.go) */
+  {"batch of 1024", BATCH, 1024, 24, UNJUDGED, 2, 1},
+  {"async of 1", ASYNC, 1, 1, 1, 0, 2},
+  {"async of 32", ASYNC, 32, 8, 1, 4, 2}, /* others: the helper and who waits may both ask, at the same moment */
   {"async of 1024", ASYNC, 1024, 24, UNJUDGED, 4, 2},
 };
 
@@ -41,9 +41,9 @@ static const struct budget sync_rows[] = {
   {"phxfs_read, CPU memory", READ, 1, 1, 0, 0, 0},
   {"phxfs_read, registered", READ_REGISTERED, 1, 1, 0, 0, 1},
   {"batch of 1", BATCH, 1, 1, 0, 0, 1},
-  {"batch of 32", BATCH, 32, 32, 1, 2, 1}, /* others: whether the file is O_DIRECT, asked by each thread (batch.go) */
-  {"batch of 1024", BATCH, 1024, 1024, UNJUDGED, 2, 1},
-  {"async of 1", ASYNC, 1, 1, 1, 2, 2}, /* as above */
+  {"batch of 32", BATCH, 32, 32, 1, 1, 1}, /* others: whether the file is O_DIRECT (files.go) */
+  {"batch of 1024", BATCH, 1024, 1024, UNJUDGED, 1, 1},
+  {"async of 1", ASYNC, 1, 1, 1, 0, 2},
   {"async of 32", ASYNC, 32, 32, 1, 2, 2},
 };
 
