@@ -132,7 +132,7 @@ static const char *untouched(const struct phx_image *m) {
 
 void phx_image_take(struct phx_image *m) {
   if (m->snapshot) return; /* a child that was reset: the same image */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(PHX_FORK_CLOSED)
+#ifdef PHX_NO_IMAGE
   m->why = "this build (a sanitizer, or another Go toolchain) is not reset in forked children";
   return;
 #endif

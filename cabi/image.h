@@ -6,6 +6,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* A build whose image is never taken: of a sanitizer, or of another Go toolchain. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(PHX_FORK_CLOSED)
+#define PHX_NO_IMAGE 1
+#endif
+
 struct phx_image {
   char *lo, *hi;                  /* all of the library: a handler in here is Go's */
   char *rw_lo, *data_hi, *rw_hi;  /* writable, not RELRO: data up to data_hi, then zeroes */

@@ -20,6 +20,10 @@
 #include "_cgo_export.h"
 #include "state.h"
 
+#ifdef PHX_NO_IMAGE
+_Thread_local bool phx_settled;
+#endif
+
 static void take_turn(_Atomic uint32_t *turn) {
   uint32_t free = PHX_TURN_FREE;
   if (atomic_compare_exchange_strong(turn, &free, PHX_TURN_TAKEN)) return;
@@ -38,6 +42,9 @@ void phx_settle(struct phx_state *s) {
   pthread_sigmask(SIG_SETMASK, &all, &mask);
   take_turn(&s->guard->turn);
   go_settle();
+#ifdef PHX_NO_IMAGE
+  phx_settled = true;
+#endif
   end_turn(&s->guard->turn);
   pthread_sigmask(SIG_SETMASK, &mask, NULL);
 }

@@ -8,10 +8,19 @@
 
 struct phx_state;
 
+#ifdef PHX_NO_IMAGE
+extern _Thread_local bool phx_settled __attribute__((visibility("hidden"), tls_model("initial-exec")));
+#endif
+
 /* True for a thread that has not called Go yet, or whose Go part has ended (in
- * its last destructors). Goes by Go's one word of thread-local memory; where
- * image.c has not found it (a sanitizer's build), false. */
+ * its last destructors). Goes by Go's one word of thread-local memory. A build
+ * without an image does not know that word and has one of its own, which does
+ * not see the Go part end. */
 static inline bool phx_newcomer(const struct phx_image *m) {
+#ifdef PHX_NO_IMAGE
+  (void)m;
+  return !phx_settled;
+#else
   if (!m->tls) return false;
 #if defined(__x86_64__)
   void *word;
@@ -19,6 +28,7 @@ static inline bool phx_newcomer(const struct phx_image *m) {
   return !word;
 #else
   return !*(void **)((char *)__builtin_thread_pointer() + m->tls);
+#endif
 #endif
 }
 
