@@ -131,6 +131,17 @@ static void forget(t_leaks *l) {
   free(l->map_list);
 }
 
+/* What one more thread has: a stack and an arena of malloc's, each with a guard. */
+#define THREAD_MAPS 4
+static long thread_kib(void) {
+  size_t stack = 0;
+  pthread_attr_t a;
+  pthread_attr_init(&a);
+  pthread_attr_getstacksize(&a, &stack);
+  pthread_attr_destroy(&a);
+  return (long)(stack >> 10) + 512;
+}
+
 void t_leaks_check(const char *file, int line, t_leaks *before, int task_slack, int map_slack,
                    long kib, const char *input) {
   t_leaks after;
@@ -151,11 +162,12 @@ void t_leaks_check(const char *file, int line, t_leaks *before, int task_slack, 
     t_fail(file, line, "mappings of files: got %d want %d, input: %s, new: %s", after.named, before->named,
            input, news(after.map_list, before->map_list, list, sizeof list));
   }
+  int more = after.tasks > before->tasks ? after.tasks - before->tasks : 0;
+  map_slack += more * THREAD_MAPS;
   if (after.anonymous > before->anonymous + map_slack)
     t_fail(file, line, "anonymous mappings: got %d want at most %d, input: %s", after.anonymous,
            before->anonymous + map_slack, input);
-  int more = after.tasks > before->tasks ? after.tasks - before->tasks : 0; /* each with a stack */
-  long most = before->kib + more * 8704L;
+  long most = before->kib + more * thread_kib();
   if (kib < LONG_MAX && after.kib > most + kib)
     t_fail(file, line, "anonymous memory: got %ld KiB want at most %ld, input: %s", after.kib, most + kib, input);
   forget(&after);

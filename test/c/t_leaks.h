@@ -28,7 +28,8 @@ bool t_asleep(int tid);
 void t_leaks_take(t_leaks *l);
 /* Fails the case if more is there than in before. Descriptors and named
  * mappings must be the same; threads and anonymous mappings may grow by the
- * slack (the Go runtime keeps some of both). Frees before. */
+ * slack (the Go runtime keeps some of both), mappings also by those of the new
+ * threads. Frees before. */
 void t_leaks_check(const char *file, int line, t_leaks *before, int task_slack, int map_slack,
                    long kib, const char *input);
 /* The same, and anonymous memory (neighbouring mappings become one) has grown by
