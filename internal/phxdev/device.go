@@ -1,6 +1,7 @@
 package phxdev
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -30,20 +31,21 @@ func Open(dir string, index int) (*Device, error) {
 		return nil, fmt.Errorf("open phxfs device %d of 0..%d: %w", index, MaxDevices-1, unix.EINVAL)
 	}
 	path := filepath.Join(dir, NodePrefix+strconv.Itoa(index))
-	for {
-		fd, err := unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC, 0)
-		switch err {
-		case nil:
-			if fd, err = aboveStandard(fd); err != nil {
-				return nil, fmt.Errorf("open %s: %w", path, err)
-			}
-			return &Device{fd: fd, index: index}, nil
-		case unix.EINTR:
-			continue
-		default:
-			return nil, fmt.Errorf("open %s: %w", path, err)
-		}
+	var fd int
+	errno := again(func() (e syscall.Errno) {
+		var err error
+		fd, err = unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC, 0)
+		errors.As(err, &e)
+		return e
+	})
+	if errno != 0 {
+		return nil, fmt.Errorf("open %s: %w", path, errno)
 	}
+	fd, err := aboveStandard(fd)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	return &Device{fd: fd, index: index}, nil
 }
 
 // aboveStandard takes fd and returns it, or a copy above the numbers of

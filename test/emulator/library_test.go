@@ -42,6 +42,7 @@ func TestLibrary(t *testing.T) {
 		{"open:EACCES:0:1", "", "open -1\n"},
 		{"open:ENODEV:0:1", "", "open -1\n"},
 		{"open:EMFILE:0:1", "", "open -1\n"},
+		{"open:EINTR:0:-1", "", "open -1\n"}, // tried again, but not for ever
 		{"mmap:ENOMEM:0:1", "", second},
 		{"map:ENOMEM:0:1", "", second},
 		{"map:EFAULT:0:1", "", second},
