@@ -31,6 +31,11 @@
 // is never repeated: Linux has released the descriptor even when it answers
 // EINTR, so that answer counts as success.
 //
+// Signals. A handler of the program's may call exit and never return to Map or
+// Unmap. Who keeps account of pins for the exit handler calls HoldSignals before
+// the one, or before striking a pin off for the other, and Release when the
+// account is right again.
+//
 // Threads. Every method but Close may be called from any number of threads.
 // Close must be the last call and alone; the owner sees to that.
 package phxdev
