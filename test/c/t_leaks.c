@@ -10,8 +10,11 @@ static bool kept(const char *target) {
 }
 
 /* A descriptor that the C library holds for a moment when a thread, such as one
- * of the library's that has just started, first allocates (malloc's arenas). */
-static bool passing(const char *target) { return !strcmp(target, "/sys/devices/system/cpu/online"); }
+ * of the library's that has just started, first allocates (malloc's arenas): the
+ * first of these files, or the other if it could not be opened (RLIMIT_NOFILE). */
+static bool passing(const char *target) {
+  return !strcmp(target, "/sys/devices/system/cpu/online") || !strcmp(target, "/proc/stat");
+}
 
 static int each(const char *dir, char **list, int *pool) {
   DIR *d = opendir(dir);
