@@ -14,13 +14,14 @@ static void prepare(void) {
   char dir[] = "t_dev_XXXXXX", path[PATH_MAX + 32];
   static char full[PATH_MAX];
   if (!mkdtemp(dir) || !realpath(dir, full)) abort();
-  for (int i = 0; i < 2; i++) { /* open is all that a node must do here */
+  for (int i = 0; i < 2 && !t_emulated(); i++) { /* open is all that a node must do here */
     snprintf(path, sizeof path, "%s/phxfs_dev%d", full, i);
     close(open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600));
   }
   snprintf(log_path, sizeof log_path, "%s/log", full);
   log_fd = open(log_path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
-  setenv("PHXFS_DEV_DIR", full, 1), setenv("PHXFS_VENDOR", "NVIDIA", 1);
+  if (!t_emulated()) setenv("PHXFS_DEV_DIR", full, 1);
+  setenv("PHXFS_VENDOR", "NVIDIA", 1);
   setenv("PHXFS_LOG", "error", 1);
   if (!getenv("TO_STDERR")) setenv("PHXFS_LOG_FILE", log_path, 1);
   fd = t_file(T_PAGE, 1);
@@ -42,6 +43,17 @@ static void batches(const char *when) {
   CHECK_DATA(b, sizeof b, 1, 0, "%s", when);
   CHECK_OK(lib.read(fd, -1, b, 0, 4096, 0), 4096, "%s", when);
   CHECK_ERR(lib.read(-1, -1, b, 0, 4096, 0), -EBADF, EBADF, "a line for the log, %s", when);
+}
+
+/* A file registers nothing; an emulated device does. */
+static void device_memory(const char *when) {
+  char *m = t_map(T_PAGE);
+  void *target;
+  if (!t_emulated()) return;
+  CHECK_OK(lib.regmem(0, m, T_PAGE, &target), 0, "%s", when);
+  CHECK_OK(lib.read(fd, 0, m, 0, (ssize_t)T_PAGE, 0), (ssize_t)T_PAGE, "%s", when);
+  CHECK_DATA(target, T_PAGE, 1, 0, "%s", when);
+  CHECK_OK(lib.deregmem(0, m, T_PAGE), 0, "%s", when);
 }
 
 /* A helper's ring is made at the lowest number and moved at once, which a thread
@@ -66,6 +78,8 @@ static void child_closed(void) {
   CHECK_OK(lib.open(0), 0, "a node");
   standard_closed("after open");
   batches("0 to 2 closed, device open");
+  device_memory("0 to 2 closed");
+  standard_closed("after a registration");
   CHECK_OK(lib.close(0), 0, "a node");
   standard_closed("after close");
 }
@@ -109,6 +123,7 @@ static void child_none_left(void) {
   setrlimit(RLIMIT_NOFILE, &old);
   CHECK_EQ(used(), count + taken, "descriptors lost");
   CHECK_OK(lib.open(0), 0, "there is room again");
+  device_memory("there is room again");
   CHECK_EQ(used(), count + taken + 1, "descriptors: the node's");
   CHECK_OK(lib.close(0), 0, "there is room again");
   CHECK_EQ(used(), count + taken, "descriptors after close");

@@ -14,7 +14,6 @@ HOST_ONLY = {
     "test_target_is_the_memory_itself_on_the_host": "is about the host connector",
     "test_memory_that_is_not_mapped_or_not_writable_is_efault": "is about the host connector",
     "test_an_alarm_storm_changes_no_result": "opens and ioctls wait for phx, and give EINTR without SA_RESTART",
-    "test_data_loader_workers_read_while_the_parent_reads": "the parent looks at memory that a worker registered",
 }
 
 

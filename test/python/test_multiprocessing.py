@@ -85,8 +85,8 @@ import mmap
 WORKERS, SLOTS, BATCH, EPOCHS = 4, 4, 16, 2
 
 def worker(indices, done, memory):
-    "Fills slot after slot; the memory is shared, and the device's."
-    with phoenix.Device(0) as device, device.register(memory):
+    "Fills slot after slot. On the host device the memory is the device's; from another one it is copied."
+    with phoenix.Device(0) as device, device.register(memory) as registration:
         while True:
             task = indices.get()
             if task is None:
@@ -96,6 +96,8 @@ def worker(indices, done, memory):
             failed = phoenix.read_batch([
                 phoenix.Request(FD, memory, BLOCK, offset=b * BLOCK, buf_offset=at + i * BLOCK, device=device)
                 for i, b in enumerate(which)]).failed
+            end = at + len(which) * BLOCK
+            memory[at:end] = seen(registration)[at:end]
             done.put((slot, which, failed))
 
 if __name__ == "__main__":
