@@ -1,13 +1,11 @@
 package amd
 
 import (
-	"bytes"
-	"fmt"
-	"math"
-	"syscall"
 	"unsafe"
 
+	"libphoenix/connectors/lookup"
 	"libphoenix/internal/dl"
+	"libphoenix/internal/pci"
 )
 
 // runtime is libamdhip64 and the functions of it that we call, with their
@@ -22,44 +20,49 @@ type runtime struct {
 }
 
 // openRuntime loads the library and looks the functions up; it calls none.
-func openRuntime(libraries []string) (*runtime, error) {
-	lib, err := dl.Open(libraries...)
-	if err != nil {
-		return nil, err
-	}
-	r := &runtime{lib: lib}
-	err = lib.Bind(
+func openRuntime(libraries []string) (r *runtime, err error) {
+	r = new(runtime)
+	r.lib, err = dl.Load(libraries,
 		dl.Sym{Name: "hipInit", Into: &r.init},
 		dl.Sym{Name: "hipGetDeviceCount", Into: &r.count},
 		dl.Sym{Name: "hipDeviceGetPCIBusId", Into: &r.pciBusID},
 		dl.Sym{Name: "hipGetErrorString", Into: &r.errorString, Optional: true},
 	)
-	if err != nil {
-		_ = lib.Close()
-		return nil, err
-	}
-	return r, nil
+	return r, err
 }
 
-// busID starts the runtime if need be and asks it for the PCI address of a
-// device, as text.
-func (r *runtime) busID(ordinal int) (string, error) {
+func (r *runtime) close() { _ = r.lib.Close() }
+
+// start starts the runtime if need be.
+func (r *runtime) start() error {
 	if code := r.init.CallU(0); code != 0 {
-		return "", r.failed("hipInit", code)
+		return r.failed("hipInit", code)
 	}
+	return nil
+}
+
+// device fails if the runtime, which was started, has no such device.
+func (r *runtime) device(ordinal int) error {
 	var count int32
 	if code := r.count.CallP(unsafe.Pointer(&count)); code != 0 {
-		return "", r.failed("hipGetDeviceCount", code)
+		return r.failed("hipGetDeviceCount", code)
 	}
-	if ordinal >= int(count) || ordinal > math.MaxInt32 {
-		return "", fmt.Errorf("the runtime shows this process %d devices (HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES count): %w", count, syscall.ENODEV)
+	return lookup.Counted(ordinal, int64(count), "HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES count")
+}
+
+// address starts the runtime if need be and asks where a device is.
+func (r *runtime) address(ordinal int) (pci.Address, error) {
+	if err := r.start(); err != nil {
+		return pci.Address{}, err
+	}
+	if err := r.device(ordinal); err != nil {
+		return pci.Address{}, err
 	}
 	text := make([]byte, 64)
 	if code := r.pciBusID.CallPII(unsafe.Pointer(&text[0]), int32(len(text)), int32(ordinal)); code != 0 {
-		return "", r.failed("hipDeviceGetPCIBusId", code)
+		return pci.Address{}, r.failed("hipDeviceGetPCIBusId", code)
 	}
-	text, _, _ = bytes.Cut(text, []byte{0})
-	return string(text), nil
+	return lookup.Parse(text)
 }
 
 func (r *runtime) failed(call string, code int32) error {

@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"unsafe"
 
+	"libphoenix/connectors/lookup"
 	"libphoenix/internal/dl"
 	"libphoenix/internal/pci"
 )
@@ -42,30 +43,24 @@ var _ = [1]struct{}{}[unsafe.Sizeof(pcieInfo{})-64]
 
 // openLibraries loads both and looks the functions up; it calls none.
 func openLibraries(runtime, management string) (*libraries, error) {
-	acl, err := dl.Open(runtime)
-	if err != nil {
-		return nil, err
-	}
-	l := &libraries{acl: acl}
-	if l.dcmi, err = dl.Open(management); err != nil {
-		_ = acl.Close()
-		return nil, err
-	}
-	err = acl.Bind(
+	l := new(libraries)
+	var err error
+	l.acl, err = dl.Load([]string{runtime},
 		dl.Sym{Name: "aclInit", Into: &l.aclInit},
 		dl.Sym{Name: "aclrtGetDeviceCount", Into: &l.count},
 		dl.Sym{Name: "aclrtGetPhyDevIdByLogicDevId", Into: &l.phyID},
 	)
-	if err == nil {
-		err = l.dcmi.Bind(
-			dl.Sym{Name: "dcmi_init", Into: &l.dcmiInit},
-			dl.Sym{Name: "dcmi_get_device_logicid_from_phyid", Into: &l.logicID, Optional: true},
-			dl.Sym{Name: "dcmi_get_card_id_device_id_from_logicid", Into: &l.cardID},
-			dl.Sym{Name: "dcmi_get_device_pcie_info_v2", Into: &l.pcieInfo},
-		)
-	}
 	if err != nil {
-		l.close()
+		return nil, err
+	}
+	l.dcmi, err = dl.Load([]string{management},
+		dl.Sym{Name: "dcmi_init", Into: &l.dcmiInit},
+		dl.Sym{Name: "dcmi_get_device_logicid_from_phyid", Into: &l.logicID, Optional: true},
+		dl.Sym{Name: "dcmi_get_card_id_device_id_from_logicid", Into: &l.cardID},
+		dl.Sym{Name: "dcmi_get_device_pcie_info_v2", Into: &l.pcieInfo},
+	)
+	if err != nil {
+		_ = l.acl.Close()
 		return nil, err
 	}
 	return l, nil
@@ -89,8 +84,8 @@ func (l *libraries) physical(ordinal int) (uint32, error) {
 			return 0, l.acl.Failed("aclrtGetDeviceCount", code, "")
 		}
 	}
-	if int64(ordinal) >= int64(count) || ordinal > math.MaxInt32 {
-		return 0, fmt.Errorf("the runtime shows this process %d devices (ASCEND_RT_VISIBLE_DEVICES counts): %w", count, syscall.ENODEV)
+	if err := lookup.Counted(ordinal, int64(min(count, math.MaxInt32)), "ASCEND_RT_VISIBLE_DEVICES counts"); err != nil {
+		return 0, err
 	}
 	var physical int32
 	if code := l.phyID.CallIP(int32(ordinal), unsafe.Pointer(&physical)); code != 0 {

@@ -1,13 +1,11 @@
 package nvidia
 
 import (
-	"bytes"
-	"fmt"
-	"math"
-	"syscall"
 	"unsafe"
 
+	"libphoenix/connectors/lookup"
 	"libphoenix/internal/dl"
+	"libphoenix/internal/pci"
 )
 
 // notInitialized is CUDA_ERROR_NOT_INITIALIZED (cuda.h).
@@ -26,48 +24,57 @@ type driver struct {
 }
 
 // openDriver loads the library and looks the functions up; it calls none.
-func openDriver(library string) (*driver, error) {
-	lib, err := dl.Open(library)
-	if err != nil {
-		return nil, err
-	}
-	d := &driver{lib: lib}
-	err = lib.Bind(
+func openDriver(library string) (d *driver, err error) {
+	d = new(driver)
+	d.lib, err = dl.Load([]string{library},
 		dl.Sym{Name: "cuInit", Into: &d.init},
 		dl.Sym{Name: "cuDeviceGetCount", Into: &d.count},
 		dl.Sym{Name: "cuDeviceGet", Into: &d.get},
 		dl.Sym{Name: "cuDeviceGetPCIBusId", Into: &d.pciBusID},
 		dl.Sym{Name: "cuGetErrorString", Into: &d.errorString, Optional: true},
 	)
-	if err != nil {
-		_ = lib.Close()
-		return nil, err
-	}
-	return d, nil
+	return d, err
 }
 
-// busID starts the driver if need be and asks it for the PCI address of a
-// device, as text.
-func (d *driver) busID(ordinal int) (string, error) {
+func (d *driver) close() { _ = d.lib.Close() }
+
+// start starts the driver if need be.
+func (d *driver) start() error {
 	if code := d.init.CallU(0); code != 0 {
-		return "", d.failed("cuInit", code)
+		return d.failed("cuInit", code)
 	}
+	return nil
+}
+
+// device is the CUdevice of an ordinal, of a driver that was started.
+func (d *driver) device(ordinal int) (int32, error) {
 	var count, device int32
 	if code := d.count.CallP(unsafe.Pointer(&count)); code != 0 {
-		return "", d.failed("cuDeviceGetCount", code)
+		return 0, d.failed("cuDeviceGetCount", code)
 	}
-	if ordinal >= int(count) || ordinal > math.MaxInt32 {
-		return "", fmt.Errorf("the driver shows this process %d devices (CUDA_VISIBLE_DEVICES counts): %w", count, syscall.ENODEV)
+	if err := lookup.Counted(ordinal, int64(count), "CUDA_VISIBLE_DEVICES counts"); err != nil {
+		return 0, err
 	}
 	if code := d.get.CallPI(unsafe.Pointer(&device), int32(ordinal)); code != 0 {
-		return "", d.failed("cuDeviceGet", code)
+		return 0, d.failed("cuDeviceGet", code)
+	}
+	return device, nil
+}
+
+// address starts the driver if need be and asks where a device is.
+func (d *driver) address(ordinal int) (pci.Address, error) {
+	if err := d.start(); err != nil {
+		return pci.Address{}, err
+	}
+	device, err := d.device(ordinal)
+	if err != nil {
+		return pci.Address{}, err
 	}
 	text := make([]byte, 64)
 	if code := d.pciBusID.CallPII(unsafe.Pointer(&text[0]), int32(len(text)), device); code != 0 {
-		return "", d.failed("cuDeviceGetPCIBusId", code)
+		return pci.Address{}, d.failed("cuDeviceGetPCIBusId", code)
 	}
-	text, _, _ = bytes.Cut(text, []byte{0})
-	return string(text), nil
+	return lookup.Parse(text)
 }
 
 func (d *driver) failed(call string, code int32) error {

@@ -128,6 +128,7 @@ func TestIdentityFuncCanBeCalledByItsAddress(t *testing.T) {
 // exit is a program without Go: threads race to the first question, and an
 // exit handler that was registered before libcuda came asks the last one.
 const exit = `
+#define _GNU_SOURCE
 #include "identity.h"
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,11 +1,10 @@
 package nvidia
 
 import (
-	"fmt"
-	"sync/atomic"
-	"syscall"
-
 	"libphoenix/connectors"
+	"libphoenix/connectors/life"
+	"libphoenix/connectors/lookup"
+	"libphoenix/internal/dl"
 	"libphoenix/internal/pci"
 )
 
@@ -21,13 +20,12 @@ type Config struct {
 
 // Connector finds CUDA devices.
 type Connector struct {
-	sysfsRoot string // set by New, then read-only
-	library   string // set by New, then read-only
+	life.Asker            // Liveness
+	library    string     // set by New, then read-only
+	bus        lookup.Bus // likewise
 
-	// opened is the driver once it was loaded and has every function we need.
-	// It is never unloaded. Written once, by whichever thread comes first.
-	opened atomic.Pointer[driver]
-	copies atomic.Pointer[copier] // likewise, with what staging needs
+	opened dl.Lazy[driver]
+	copies dl.Lazy[copier] // the same with what staging needs
 }
 
 var (
@@ -41,7 +39,9 @@ func New(cfg Config) *Connector {
 	if cfg.Library == "" {
 		cfg.Library = "libcuda.so.1"
 	}
-	return &Connector{sysfsRoot: cfg.SysfsRoot, library: cfg.Library}
+	c := &Connector{Asker: newLife(), library: cfg.Library}
+	c.bus = lookup.Bus{Vendor: "CUDA", SysfsRoot: cfg.SysfsRoot, Address: c.address}
+	return c
 }
 
 // Name is "NVIDIA".
@@ -54,42 +54,16 @@ func (c *Connector) PageSize() uint64 { return pageSize }
 // EINVAL: negative. ENODEV: no libcuda, a libcuda without a function we need,
 // a driver that does not start, no such CUDA device, or no phxfs device with
 // its PCI address; the text says which. May block while the driver starts.
-func (c *Connector) FindDevice(ordinal int) (int, error) {
-	if ordinal < 0 {
-		return 0, fmt.Errorf("CUDA device %d: %w", ordinal, syscall.EINVAL)
-	}
+func (c *Connector) FindDevice(ordinal int) (int, error) { return c.bus.Find(ordinal) }
+
+func (c *Connector) address(ordinal int) (pci.Address, error) {
 	d, err := c.driver()
 	if err != nil {
-		return 0, fmt.Errorf("CUDA device %d: %w", ordinal, err)
+		return pci.Address{}, err
 	}
-	text, err := d.busID(ordinal)
-	if err != nil {
-		return 0, fmt.Errorf("CUDA device %d: %w", ordinal, err)
-	}
-	address, err := pci.Parse(text)
-	if err != nil {
-		return 0, fmt.Errorf("CUDA device %d: %w (the driver says: %v)", ordinal, syscall.ENODEV, err)
-	}
-	index, err := pci.FindIndex(c.sysfsRoot, address)
-	if err != nil {
-		return 0, fmt.Errorf("CUDA device %d: %w", ordinal, err)
-	}
-	return index, nil
+	return d.address(ordinal)
 }
 
-// driver opens the driver library at the first call that succeeds. Threads
-// that race each open it; all but one give their reference back.
 func (c *Connector) driver() (*driver, error) {
-	if d := c.opened.Load(); d != nil {
-		return d, nil
-	}
-	d, err := openDriver(c.library)
-	if err != nil {
-		return nil, err
-	}
-	if !c.opened.CompareAndSwap(nil, d) {
-		_ = d.lib.Close() // nothing in it was called through this reference
-		return c.opened.Load(), nil
-	}
-	return d, nil
+	return c.opened.Get(func() (*driver, error) { return openDriver(c.library) }, (*driver).close)
 }

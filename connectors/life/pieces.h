@@ -8,14 +8,14 @@
  * Smaller allocations beside each other in one piece are not told apart
  * (docs/limits.md).
  *
- * Used by the identity.c of connectors, which need no Go: everything is static. */
+ * Used by life.h alone, which needs no Go: everything is static. */
 #ifndef PHX_PIECES_H
 #define PHX_PIECES_H
 
 #include <stdint.h>
 
 /* Bytes: the least that cuMemMap maps, and what its addresses are multiples of
- * (CU_MEM_ALLOC_GRANULARITY_MINIMUM; asked by nvidia/testdata/memory.c). */
+ * (CU_MEM_ALLOC_GRANULARITY_MINIMUM; asked by ../nvidia/testdata/memory.c). */
 #define PHX_PIECE (UINT64_C(2) << 20)
 
 /* Where the piece behind the one at `at` begins. 0: beyond the last address. */
