@@ -22,11 +22,13 @@ type Connector struct {
 	page       lookup.PageSize
 
 	opened dl.Lazy[runtime]
+	copies dl.Lazy[copier] // the same with what staging needs
 }
 
 var (
 	_ connectors.Connector = (*Connector)(nil)
 	_ connectors.Liveness  = (*Connector)(nil)
+	_ connectors.Stager    = (*Connector)(nil)
 )
 
 // New returns a connector and touches nothing yet.

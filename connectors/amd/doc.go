@@ -17,6 +17,11 @@
 // smaller pieces is an assumption (HIP may allow it). A runtime without
 // hipPointerGetAttribute (before ROCm 5) cannot answer, which counts as gone.
 //
+// Staging. OpenStream makes the device current on the calling thread, which is
+// one of ours. The runtime takes addresses that it does not know for memory of
+// the host, so the memory is asked about before each copy: one that was freed
+// is EFAULT. Not tried on hardware.
+//
 // Threads. All methods may be called from any thread; no lock is held across
 // a call into the runtime.
 package amd

@@ -20,6 +20,9 @@
 // Liveness. CANN has no public identity of an allocation, so the connector
 // lacks that capability: memory must be deregistered before it is freed.
 //
+// Staging. None: CANN can copy, but no public interface that we know of tells
+// whether an address is memory of a device, and that must be checked.
+//
 // Not tried on hardware. Threads: all methods may be called from any thread;
 // no lock is held across a call into a library.
 package ascend

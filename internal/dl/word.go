@@ -15,6 +15,9 @@ static int phx_call_ww(uintptr_t f, uintptr_t a, uintptr_t b) { return ((int (*)
 static int phx_call_wwww(uintptr_t f, uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d) {
 	return ((int (*)(uintptr_t, uintptr_t, uintptr_t, uintptr_t))f)(a, b, c, d);
 }
+static int phx_call_wwwiw(uintptr_t f, uintptr_t a, uintptr_t b, uintptr_t c, int d, uintptr_t e) {
+	return ((int (*)(uintptr_t, uintptr_t, uintptr_t, int, uintptr_t))f)(a, b, c, d, e);
+}
 */
 import "C"
 
@@ -49,4 +52,9 @@ func (f Func) CallWW(a, b uintptr) int32 {
 // CallWWWW is int f(word, word, word, word).
 func (f Func) CallWWWW(a, b, c, d uintptr) int32 {
 	return int32(C.phx_call_wwww(C.uintptr_t(f), C.uintptr_t(a), C.uintptr_t(b), C.uintptr_t(c), C.uintptr_t(d)))
+}
+
+// CallWWWIW is int f(word, word, word, int, word).
+func (f Func) CallWWWIW(a, b, c uintptr, d int32, e uintptr) int32 {
+	return int32(C.phx_call_wwwiw(C.uintptr_t(f), C.uintptr_t(a), C.uintptr_t(b), C.uintptr_t(c), C.int(d), C.uintptr_t(e)))
 }

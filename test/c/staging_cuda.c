@@ -1,5 +1,5 @@
-/* Host staging with the NVIDIA connector, on a stand-in for libcuda (fake_cuda.c) whose memory
- * only copies reach. */
+/* Host staging with the connectors of GPUs, on stand-ins for libcuda (fake_cuda.c) and for
+ * libamdhip64 (fake_hip.c, T_HIP) whose memory only copies reach. */
 #include "t.h"
 #include "t_data.h"
 #include "t_load.h"
@@ -18,8 +18,11 @@ static struct {
 #define MIB ((size_t)1 << 20)
 static char *host; /* 64 MiB of plain memory */
 
+static bool hip; /* has no contexts to give back */
+
 static bool load(void) {
-  void *h = dlopen(OUT_PATH "/libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+  hip = getenv("T_HIP") != NULL;
+  void *h = dlopen(hip ? OUT_PATH "/libamdhip64.so.7" : OUT_PATH "/libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
   host = t_map(64 * MIB);
   CHECK(h != NULL, "the stand-in: %s", h ? "" : dlerror());
   if (!h || !t_load(&lib)) return false;
@@ -86,7 +89,7 @@ static void child_life(void) {
   }
   cuda.get(&context);
   CHECK_EQ(context, 0, "the caller's thread has no context");
-  CHECK(cuda.contexts(0) > 0 && cuda.contexts(1) > 0 && cuda.pinned() > 0, "in use: %d, %d, %zu", cuda.contexts(0), cuda.contexts(1), cuda.pinned());
+  CHECK((hip || (cuda.contexts(0) > 0 && cuda.contexts(1) > 0)) && cuda.pinned() > 0, "in use: %d, %d, %zu", cuda.contexts(0), cuda.contexts(1), cuda.pinned());
 
   CHECK_OK(lib.deregmem(0, a, 32 * MIB), 0, "a reference");
   CHECK_EQ(cuda.free((devptr)(uintptr_t)a), 0, "freed before deregmem");
@@ -164,12 +167,19 @@ static void child_auto(void) {
   else CHECK_OK(lib.open(1), 0, "staging it stays");
 }
 
+#define HIP "PHXFS_VENDOR=AMD", "PHXFS_MODE=host_staging", "T_HIP=1"
 #define CUDA "PHXFS_VENDOR=NVIDIA", "PHXFS_MODE=host_staging"
 static void transfers_contexts_and_memory(void) {
   RUN_CHILD("life", CUDA, "PHXFS_STAGING_MB=3");
   RUN_CHILD("life", CUDA, "PHXFS_STAGING_MB=3", "PHXFS_IO_ENGINE=sync", "PHXFS_WORKERS=4");
 }
+static void transfers_on_hip(void) {
+  RUN_CHILD("life", HIP, "PHXFS_STAGING_MB=3");
+  RUN_CHILD("life", HIP, "PHXFS_STAGING_MB=3", "PHXFS_IO_ENGINE=sync", "PHXFS_WORKERS=4");
+}
 static void little_pinned_memory(void) {
+  RUN_CHILD("scarce", HIP, "FAKE_CUDA_HOST_LIMIT=1500000");
+  RUN_CHILD("scarce", HIP, "FAKE_CUDA_HOST_LIMIT=1000", "T_NONE=1");
   RUN_CHILD("scarce", CUDA, "FAKE_CUDA_HOST_LIMIT=1500000");
   RUN_CHILD("scarce", CUDA, "FAKE_CUDA_HOST_LIMIT=1000", "T_NONE=1");
 }
@@ -187,7 +197,7 @@ static void auto_looks_for_a_node(void) {
 
 int main(int argc, char **argv) {
   static const t_case cases[] = {
-    T_CASE(transfers_contexts_and_memory), T_CASE(little_pinned_memory), T_CASE(a_forked_child_gets_the_reason), T_CASE(auto_looks_for_a_node),
+    T_CASE(transfers_contexts_and_memory), T_CASE(transfers_on_hip), T_CASE(little_pinned_memory), T_CASE(a_forked_child_gets_the_reason), T_CASE(auto_looks_for_a_node),
   };
   static const t_case children[] = {{"life", child_life}, {"scarce", child_scarce}, {"fork", child_fork}, {"auto", child_auto}, {0}};
   return T_RUN(argc, argv, cases, children);
