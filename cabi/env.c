@@ -66,3 +66,5 @@ void phx_env_read(struct phx_env *e) {
   text(e, "PHXFS_DEV_DIR", e->dev_dir, sizeof e->dev_dir, "/dev");
   text(e, "PHXFS_SYSFS_ROOT", e->sysfs_root, sizeof e->sysfs_root, "/sys");
 }
+
+const char *phx_env_lookup(const char *name) { return secure_getenv(name); }

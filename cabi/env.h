@@ -27,4 +27,7 @@ struct phx_env {
 
 void phx_env_read(struct phx_env *e);
 
+/* A variable that a vendor's library reads itself, now; NULL: not set. */
+const char *phx_env_lookup(const char *name);
+
 #endif

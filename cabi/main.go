@@ -1,6 +1,7 @@
 package main
 
 // #cgo CFLAGS: -std=gnu11 -O2 -fvisibility=hidden -Wall -Wextra -Wno-unused-parameter -Werror=implicit-function-declaration -Werror=int-conversion
+// #include <stdlib.h>
 // #include "bridge.h"
 import "C"
 
@@ -75,7 +76,7 @@ func go_settle() {
 // chooseConnector never fails: an unknown PHXFS_VENDOR is reported and the
 // vendor of the build is used.
 func chooseConnector(log *logger, name, sysfsRoot string) connectors.Connector {
-	opts := registry.Options{SysfsRoot: sysfsRoot}
+	opts := registry.Options{SysfsRoot: sysfsRoot, LookupEnv: lookupEnv}
 	c, err := registry.Choose(name, opts)
 	if err == nil {
 		return c
@@ -85,6 +86,17 @@ func chooseConnector(log *logger, name, sysfsRoot string) connectors.Connector {
 		panic(err) // the build's own default; the Makefile checks its name
 	}
 	return c
+}
+
+// lookupEnv reads a variable of the process, which Go's own copy does not show.
+func lookupEnv(name string) (string, bool) {
+	text := C.CString(name)
+	defer C.free(unsafe.Pointer(text))
+	value := C.phx_env_lookup(text)
+	if value == nil {
+		return "", false
+	}
+	return C.GoString(value), true
 }
 
 func newEngine(s *C.struct_phx_state, log *logger, name string, workers, depth int) engine.Engine {

@@ -6,6 +6,10 @@
 // for its PCI address, and looks for the phxfs device with that address in
 // sysfs. A MIG instance has the address of the GPU it is part of.
 //
+// Without CUDA. Where libcuda is missing, too old, or does not start (in a forked
+// child, above all), NVML lists the GPUs and package ordinals reads the variables
+// that CUDA would have read. cuInit's "no device" is an answer, and stands.
+//
 // cuInit. CUDA does not survive fork once initialised: in a child whose parent
 // called cuInit, every call answers 3 (not initialized). So cuInit is called
 // by FindDevice only, never at load, and it is called each time: it is cheap

@@ -8,8 +8,11 @@ import (
 	"libphoenix/internal/pci"
 )
 
-// notInitialized is CUDA_ERROR_NOT_INITIALIZED (cuda.h).
-const notInitialized = 3
+// Results of cuda.h.
+const (
+	notInitialized = 3   // CUDA_ERROR_NOT_INITIALIZED
+	noDevice       = 100 // CUDA_ERROR_NO_DEVICE: there is none, or the process is shown none
+)
 
 // driver is libcuda and the functions of it that we call, with their
 // signatures as in cuda.h. All but errorString return a CUresult, an int.
@@ -61,11 +64,8 @@ func (d *driver) device(ordinal int) (int32, error) {
 	return device, nil
 }
 
-// address starts the driver if need be and asks where a device is.
+// address asks the started driver where a device is.
 func (d *driver) address(ordinal int) (pci.Address, error) {
-	if err := d.start(); err != nil {
-		return pci.Address{}, err
-	}
 	device, err := d.device(ordinal)
 	if err != nil {
 		return pci.Address{}, err

@@ -1,6 +1,9 @@
 package nvidia
 
 import (
+	"errors"
+	"fmt"
+
 	"libphoenix/connectors"
 	"libphoenix/connectors/life"
 	"libphoenix/connectors/lookup"
@@ -16,6 +19,11 @@ const pageSize = 64 << 10
 type Config struct {
 	SysfsRoot string // where sysfs is mounted; "": /sys
 	Library   string // file name or path of the driver library; "": libcuda.so.1
+	NVML      string // likewise of NVML; "": libnvidia-ml.so.1
+
+	// LookupEnv reads the environment of the process now; nil: it is empty.
+	// Asked only where the driver does not answer.
+	LookupEnv func(name string) (string, bool)
 }
 
 // Connector finds CUDA devices.
@@ -24,8 +32,12 @@ type Connector struct {
 	library    string     // set by New, then read-only
 	bus        lookup.Bus // likewise
 
+	nvmlLibrary string                      // likewise
+	environment func(string) (string, bool) // likewise
+
 	opened dl.Lazy[driver]
 	copies dl.Lazy[copier] // the same with what staging needs
+	nvml   dl.Lazy[nvml]
 }
 
 var (
@@ -39,7 +51,13 @@ func New(cfg Config) *Connector {
 	if cfg.Library == "" {
 		cfg.Library = "libcuda.so.1"
 	}
-	c := &Connector{Asker: newLife(), library: cfg.Library}
+	if cfg.NVML == "" {
+		cfg.NVML = "libnvidia-ml.so.1"
+	}
+	if cfg.LookupEnv == nil {
+		cfg.LookupEnv = func(string) (string, bool) { return "", false }
+	}
+	c := &Connector{Asker: newLife(), library: cfg.Library, nvmlLibrary: cfg.NVML, environment: cfg.LookupEnv}
 	c.bus = lookup.Bus{Vendor: "CUDA", SysfsRoot: cfg.SysfsRoot, Address: c.address}
 	return c
 }
@@ -51,17 +69,29 @@ func (c *Connector) Name() string { return "NVIDIA" }
 func (c *Connector) PageSize() uint64 { return pageSize }
 
 // FindDevice returns the index of the phxfs device of CUDA device ordinal.
-// EINVAL: negative. ENODEV: no libcuda, a libcuda without a function we need,
-// a driver that does not start, no such CUDA device, or no phxfs device with
-// its PCI address; the text says which. May block while the driver starts.
+// EINVAL: negative. ENODEV: neither libcuda nor NVML answers, no such CUDA
+// device, or no phxfs device with its PCI address; the text says which. May
+// block while the driver starts.
 func (c *Connector) FindDevice(ordinal int) (int, error) { return c.bus.Find(ordinal) }
 
+// address is the PCI address of an ordinal: CUDA's answer, if it works in this
+// process, else what NVML and the environment say.
 func (c *Connector) address(ordinal int) (pci.Address, error) {
 	d, err := c.driver()
-	if err != nil {
-		return pci.Address{}, err
+	if err == nil {
+		err = d.start()
 	}
-	return d.address(ordinal)
+	if err == nil {
+		return d.address(ordinal)
+	}
+	if call, ok := errors.AsType[*dl.CallError](err); ok && call.Code == noDevice {
+		return pci.Address{}, err // an answer, and NVML has no better one
+	}
+	address, other := c.addressByNVML(ordinal)
+	if other != nil {
+		return pci.Address{}, fmt.Errorf("%w; nor does NVML help: %v", err, other)
+	}
+	return address, nil
 }
 
 func (c *Connector) driver() (*driver, error) {

@@ -65,7 +65,7 @@ func TestOrdinalsBecomeIndicesByPCIAddress(t *testing.T) {
 	root := t.TempDir()
 	device(t, root, "phxfs_dev5", "0000:65:00.0")
 	device(t, root, "phxfs_dev2", "0000:af:00.0")
-	c := New(Config{SysfsRoot: root, Library: dltest.Build(t, t.TempDir(), "libcuda-good.so", cuda)})
+	c := New(Config{SysfsRoot: root, NVML: "libnvidia-ml-none.so", Library: dltest.Build(t, t.TempDir(), "libcuda-good.so", cuda)})
 	for ordinal, index := range []int{5, 2} {
 		if got, err := c.FindDevice(ordinal); got != index || err != nil {
 			t.Errorf("FindDevice(%d) = %d, %v; want %d", ordinal, got, err, index)
@@ -83,13 +83,13 @@ func TestOrdinalsBecomeIndicesByPCIAddress(t *testing.T) {
 
 func TestEachWayToHaveNoDriverReadsDifferently(t *testing.T) {
 	dir, root := t.TempDir(), t.TempDir()
-	_, err := New(Config{SysfsRoot: root, Library: dir + "/libcuda-none.so"}).FindDevice(0)
+	_, err := New(Config{SysfsRoot: root, NVML: "libnvidia-ml-none.so", Library: dir + "/libcuda-none.so"}).FindDevice(0)
 	want(t, err, syscall.ENODEV, "cannot load", "libcuda-none.so")
 
-	_, err = New(Config{SysfsRoot: root, Library: dltest.Build(t, dir, "libcuda-old.so", cuda, "-DNO_INIT")}).FindDevice(0)
+	_, err = New(Config{SysfsRoot: root, NVML: "libnvidia-ml-none.so", Library: dltest.Build(t, dir, "libcuda-old.so", cuda, "-DNO_INIT")}).FindDevice(0)
 	want(t, err, syscall.ENODEV, "no function cuInit", "libcuda-old.so")
 
-	c := New(Config{SysfsRoot: root, Library: dltest.Build(t, dir, "libcuda-sick.so", cuda)})
+	c := New(Config{SysfsRoot: root, NVML: "libnvidia-ml-none.so", Library: dltest.Build(t, dir, "libcuda-sick.so", cuda)})
 	t.Setenv("CUDA_STANDIN_INIT", "100")
 	_, err = c.FindDevice(0)
 	want(t, err, syscall.ENODEV, "cuInit", "100", "no CUDA-capable device is detected")
@@ -112,7 +112,7 @@ func TestLibraryWithoutAFunctionIsUnloadedAgain(t *testing.T) {
 
 func TestFailuresAreNotRemembered(t *testing.T) {
 	dir, root := t.TempDir(), t.TempDir()
-	c := New(Config{SysfsRoot: root, Library: filepath.Join(dir, "libcuda-late.so")})
+	c := New(Config{SysfsRoot: root, NVML: "libnvidia-ml-none.so", Library: filepath.Join(dir, "libcuda-late.so")})
 	_, err := c.FindDevice(0)
 	want(t, err, syscall.ENODEV, "cannot load")
 
@@ -143,7 +143,7 @@ func TestFailuresAreNotRemembered(t *testing.T) {
 func TestThreadsMayRaceToTheFirstDevice(t *testing.T) {
 	root := t.TempDir()
 	device(t, root, "phxfs_dev3", "0000:65:00.0")
-	c := New(Config{SysfsRoot: root, Library: dltest.Build(t, t.TempDir(), "libcuda-race.so", cuda)})
+	c := New(Config{SysfsRoot: root, NVML: "libnvidia-ml-none.so", Library: dltest.Build(t, t.TempDir(), "libcuda-race.so", cuda)})
 	start := make(chan struct{})
 	var wg sync.WaitGroup
 	for range 8 {

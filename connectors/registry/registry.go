@@ -18,6 +18,10 @@ var defaultVendor = "NVIDIA"
 // Options is what the environment may say about every vendor.
 type Options struct {
 	SysfsRoot string // where sysfs is mounted; "": /sys
+
+	// LookupEnv reads the variables of the process as they are now, for the
+	// vendors' own (CUDA_VISIBLE_DEVICES); nil: there are none.
+	LookupEnv func(name string) (string, bool)
 }
 
 // vendors is the table; read-only.
@@ -25,7 +29,9 @@ var vendors = [...]struct {
 	name string
 	make func(Options) connectors.Connector
 }{
-	{"NVIDIA", func(o Options) connectors.Connector { return nvidia.New(nvidia.Config{SysfsRoot: o.SysfsRoot}) }},
+	{"NVIDIA", func(o Options) connectors.Connector {
+		return nvidia.New(nvidia.Config{SysfsRoot: o.SysfsRoot, LookupEnv: o.LookupEnv})
+	}},
 	{"AMD", func(o Options) connectors.Connector { return amd.New(amd.Config{SysfsRoot: o.SysfsRoot}) }},
 	{"ASCEND", func(o Options) connectors.Connector { return ascend.New(ascend.Config{SysfsRoot: o.SysfsRoot}) }},
 	{"HOST", func(Options) connectors.Connector { return host.New() }},

@@ -34,7 +34,8 @@ var rooms = []room{
 	{"connectors/copies", []string{"connectors", "internal/dl"}, nil},
 	{"connectors/life", []string{"connectors"}, nil},
 	{"connectors/lookup", []string{"internal/pci"}, nil},
-	{"connectors/nvidia", []string{"connectors", "connectors/copies", "connectors/life", "connectors/lookup", "internal/dl", "internal/pci"}, nil},
+	{"connectors/nvidia", []string{"connectors", "connectors/copies", "connectors/life", "connectors/lookup", "connectors/nvidia/ordinals", "internal/dl", "internal/pci"}, nil},
+	{"connectors/nvidia/ordinals", []string{"internal/pci"}, nil},
 	{"connectors/amd", []string{"connectors", "connectors/copies", "connectors/life", "connectors/lookup", "internal/dl", "internal/pci"}, nil},
 	{"connectors/ascend", []string{"connectors", "connectors/lookup", "internal/dl", "internal/pci"}, nil},
 	{"internal/dl", nil, nil},
@@ -54,7 +55,7 @@ var rooms = []room{
 	{"internal/uring/uringtest", []string{"internal/uring"}, []string{xsys}},
 	{"internal/archtest", nil, nil},
 	{"internal/emulator", nil, []string{xsys}},
-	{"cmd/phx", []string{"internal/emulator", "internal/version", "connectors", "connectors/registry", "internal/pci"}, []string{xsys, "github.com/spf13/cobra", nvml}},
+	{"cmd/phx", []string{"internal/emulator", "internal/version", "connectors", "connectors/nvidia/ordinals", "connectors/registry", "internal/pci"}, []string{xsys, "github.com/spf13/cobra", nvml}},
 	{"test/...", []string{"./..."}, []string{xsys, "github.com/hanwen/go-fuse/v2/...", "pgregory.net/rapid", "go.uber.org/goleak"}},
 	{"examples/...", nil, nil},
 }

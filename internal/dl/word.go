@@ -12,6 +12,10 @@ static int phx_call_piw(uintptr_t f, void *a, int b, uintptr_t c) { return ((int
 static int phx_call_pwu(uintptr_t f, void *a, uintptr_t b, unsigned c) { return ((int (*)(void *, uintptr_t, unsigned))f)(a, b, c); }
 static int phx_call_w(uintptr_t f, uintptr_t a) { return ((int (*)(uintptr_t))f)(a); }
 static int phx_call_ww(uintptr_t f, uintptr_t a, uintptr_t b) { return ((int (*)(uintptr_t, uintptr_t))f)(a, b); }
+static int phx_call_wp(uintptr_t f, uintptr_t a, void *b) { return ((int (*)(uintptr_t, void *))f)(a, b); }
+static int phx_call_wpp(uintptr_t f, uintptr_t a, void *b, void *c) { return ((int (*)(uintptr_t, void *, void *))f)(a, b, c); }
+static int phx_call_wpu(uintptr_t f, uintptr_t a, void *b, unsigned c) { return ((int (*)(uintptr_t, void *, unsigned))f)(a, b, c); }
+static int phx_call_wup(uintptr_t f, uintptr_t a, unsigned b, void *c) { return ((int (*)(uintptr_t, unsigned, void *))f)(a, b, c); }
 static int phx_call_wwww(uintptr_t f, uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d) {
 	return ((int (*)(uintptr_t, uintptr_t, uintptr_t, uintptr_t))f)(a, b, c, d);
 }
@@ -47,6 +51,26 @@ func (f Func) CallW(a uintptr) int32 { return int32(C.phx_call_w(C.uintptr_t(f),
 // CallWW is int f(word, word).
 func (f Func) CallWW(a, b uintptr) int32 {
 	return int32(C.phx_call_ww(C.uintptr_t(f), C.uintptr_t(a), C.uintptr_t(b)))
+}
+
+// CallWP is int f(word, T *).
+func (f Func) CallWP(a uintptr, b unsafe.Pointer) int32 {
+	return int32(C.phx_call_wp(C.uintptr_t(f), C.uintptr_t(a), b))
+}
+
+// CallWPP is int f(word, T *, T *).
+func (f Func) CallWPP(a uintptr, b, c unsafe.Pointer) int32 {
+	return int32(C.phx_call_wpp(C.uintptr_t(f), C.uintptr_t(a), b, c))
+}
+
+// CallWPU is int f(word, T *, unsigned).
+func (f Func) CallWPU(a uintptr, b unsafe.Pointer, c uint32) int32 {
+	return int32(C.phx_call_wpu(C.uintptr_t(f), C.uintptr_t(a), b, C.uint(c)))
+}
+
+// CallWUP is int f(word, unsigned, T *).
+func (f Func) CallWUP(a uintptr, b uint32, c unsafe.Pointer) int32 {
+	return int32(C.phx_call_wup(C.uintptr_t(f), C.uintptr_t(a), C.uint(b), c))
 }
 
 // CallWWWW is int f(word, word, word, word).
