@@ -30,6 +30,8 @@ GOTAGS  := $(if $(PHX_GO_ANY),phx_go_any) $(if $(INJECT),phx_inject)
 LIBLD   := -X libphoenix/connectors/registry.defaultVendor=$(PHXFS_VENDOR)
 GOBUILD  = CGO_ENABLED=1 $(GO) build -trimpath -tags '$(GOTAGS)'
 unexport PHXFS_VENDOR
+# go-nvml wraps functions that its own header calls deprecated.
+export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 
 ##@ Use
 help: ## print this list
@@ -131,7 +133,7 @@ $(B)/inject.map: cabi/phoenix.map Makefile
 	sed 's/^ *local:/    phxfs_inject;\n    phxfs_inject_left;\n    phxfs_inject_memory;\n    phxfs_inject_counts;\n&/' $< >$@
 
 $(B)/phx: $(SOURCES)
-	CGO_ENABLED=0 $(GO) build -trimpath -o $@ ./cmd/phx
+	CGO_ENABLED=1 $(GO) build -trimpath -ldflags "$(LIBLD) -extldflags -Wl,-z,lazy" -o $@ ./cmd/phx # lazy: go-nvml loads NVML when it is asked
 
 bench-tools: build
 	$(MAKE) -C bench OUT=$(TOP)/$(B)/bench

@@ -62,6 +62,6 @@ func newRoot() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(newVersion(), newEmulate())
+	root.AddCommand(newVersion(), newDevices(), newEmulate())
 	return root
 }

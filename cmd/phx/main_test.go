@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -68,7 +67,6 @@ func TestOutputThatCannotBeWrittenIsStatusOne(t *testing.T) {
 func TestBuiltProgramRuns(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "phx")
 	build := exec.Command("go", "build", "-o", path, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

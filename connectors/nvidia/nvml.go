@@ -42,12 +42,9 @@ type nvml struct {
 
 // openNVML loads the library and looks the functions up; it calls none.
 func openNVML(library string) (*nvml, error) {
-	lib, err := dl.Open(library)
-	if err != nil {
-		return nil, err
-	}
-	n := &nvml{lib: lib}
-	err = lib.Bind(
+	n := new(nvml)
+	var err error
+	n.lib, err = dl.Load([]string{library},
 		dl.Sym{Name: "nvmlInit_v2", Into: &n.init},
 		dl.Sym{Name: "nvmlShutdown", Into: &n.shutdown},
 		dl.Sym{Name: "nvmlDeviceGetCount_v2", Into: &n.count},
@@ -60,11 +57,7 @@ func openNVML(library string) (*nvml, error) {
 		dl.Sym{Name: "nvmlDeviceGetMigDeviceHandleByIndex", Into: &n.migByIndex, Optional: true},
 		dl.Sym{Name: "nvmlErrorString", Into: &n.errorString, Optional: true},
 	)
-	if err != nil {
-		_ = lib.Close()
-		return nil, err
-	}
-	return n, nil
+	return n, err
 }
 
 // GPUs implements ordinals.Inventory. NVML is started for this call alone: it
