@@ -93,7 +93,7 @@ func TestCopiesAreCheckedBeforeTheRuntimeSeesThem(t *testing.T) {
 	want(t, c.CheckMemory(1, dev, 5<<20+1), syscall.EFAULT, "no HIP memory")
 	want(t, c.CheckMemory(1, dev-1, 2), syscall.EFAULT, "no HIP memory")
 	want(t, c.CheckMemory(0, dev, 1), syscall.EFAULT, "HIP device 1, not device memory of 0")
-	want(t, c.CheckMemory(1, connectors.DevAddr(host), 4096), syscall.EFAULT, "no HIP memory")
+	want(t, c.CheckMemory(1, connectors.DevAddr(host), 4096), syscall.EFAULT, "type 1")
 	for _, toDevice := range []bool{true, false} {
 		if err := s.Copy(toDevice, dev+4<<20, host, 1<<20); err != nil {
 			t.Errorf("to device %v: %v", toDevice, err)

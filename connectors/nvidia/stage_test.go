@@ -77,7 +77,7 @@ func TestStreamLivesInThePrimaryContext(t *testing.T) {
 	}
 	err = s.Copy(true, 1<<20, host, 100)
 	want(t, err, syscall.EFAULT, "cuMemcpyHtoDAsync", "code 1")
-	want(t, c.CheckMemory(1, connectors.DevAddr(host), 1<<16), syscall.EFAULT, "no CUDA memory")
+	want(t, c.CheckMemory(1, connectors.DevAddr(host), 1<<16), syscall.EFAULT, "type 1")
 	s.Free(host, 1<<16)
 	s.Close()
 	if n := contexts.CallI(1); n != 0 {

@@ -43,16 +43,22 @@ type Config struct {
 
 // Device stages the transfers of one device.
 type Device struct {
-	cfg   Config        // set by New, then read-only
-	spin  time.Duration // likewise
+	cfg   Config              // set by New, then read-only
+	life  connectors.Liveness // likewise; nil: memory of slots does not go away
+	spin  time.Duration       // likewise
 	lanes [lanes]lane
 	slots []slot // made by New; each slot says whose it is
 
 	free stack // slots with memory
 	bare stack // slots without
 
-	// have is how many slots have memory; it only grows before Close. Once
-	// growing failed with some there, stopped is set and they have to do.
+	// lost counts how often the driver has taken the memory of slots away (the
+	// program has reset the device). A stream made before is of no use either.
+	lost atomic.Uint32
+
+	// have is how many slots have memory; before Close it shrinks only by memory
+	// that was lost. Once growing failed with some there, stopped is set and
+	// they have to do.
 	have    atomic.Int32
 	growing atomic.Int32 // threads that ask for memory; counted out after have is counted up
 	stopped atomic.Bool
@@ -71,6 +77,7 @@ func New(cfg Config) *Device {
 		cfg.Bytes = DefaultBytes
 	}
 	d := &Device{cfg: cfg, slots: make([]slot, max(1, cfg.Bytes/slotBytes))}
+	d.life, _ = cfg.Stager.(connectors.Liveness)
 	if runtime.NumCPU() >= spinCores {
 		d.spin = longestSpin
 	}
@@ -102,8 +109,15 @@ func (d *Device) Slot(wait bool) (engine.Slot, syscall.Errno) {
 
 // try takes a free slot or makes one; nil and 0: others have them all.
 func (d *Device) try() (*slot, syscall.Errno) {
-	if s := d.free.pop(d.slots); s != nil {
-		return s, 0
+	for s := d.free.pop(d.slots); s != nil; s = d.free.pop(d.slots) {
+		if s.alive() {
+			return s, 0
+		}
+		s.drop()
+		d.have.Add(-1)
+		d.stopped.Store(false)
+		d.bare.push(d.slots, s.index)
+		d.letLook(1)
 	}
 	if d.stopped.Load() {
 		return nil, 0
@@ -123,6 +137,9 @@ func (d *Device) try() (*slot, syscall.Errno) {
 	switch others := d.growing.Add(-1); {
 	case d.have.Load() > 0:
 		d.stopped.Store(true)
+		if d.have.Load() == 0 { // lost meanwhile: stopped would be for ever
+			d.stopped.Store(false)
+		}
 		errno = 0
 	case others > 0: // they get memory, or the last of them fails
 		errno = 0

@@ -38,6 +38,14 @@
 // lane's. A slot that cannot get memory goes back to the bare ones, and its
 // taker waits for one that has some, if there is any, else fails.
 //
+// # Lost memory
+//
+// A program may reset the device (cudaDeviceReset): memory, streams and events
+// in its context go, the slots' memory too, and other memory may come to lie
+// there. So where the vendor has identities of memory a slot is asked about
+// before it is lent and before each copy; one that is gone is dropped, and the
+// lanes make new streams. What was in flight meanwhile fails.
+//
 // # Locks
 //
 // None. Stacks of slots and inboxes of lanes are changed by compare-and-swap;

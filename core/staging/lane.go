@@ -27,7 +27,8 @@ type lane struct {
 	begun       [connectors.StreamDepth]*slot
 	oldest, n   int    // of the ring begun: copies under way
 	finished    uint64 // copies of stream that are over
-	suspect     bool   // stream refused a copy for no fault of the address: no more jobs for it
+	epoch       uint32 // Device.lost when stream was made
+	suspect     bool   // stream refused a job for no fault of the address or want of memory: no more jobs for it
 	stopped     bool
 }
 
@@ -77,6 +78,9 @@ func (l *lane) attempt() {
 	}()
 	for !l.stopped {
 		l.fetch()
+		if l.stream != nil && l.epoch != l.d.lost.Load() {
+			l.suspect = true
+		}
 		switch {
 		case l.suspect && l.n == 0:
 			l.reopen()
@@ -125,11 +129,19 @@ func (l *lane) begin() {
 	case errno != 0:
 	case s.job == furnish:
 		var err error
-		s.mem, err = l.stream.Alloc(slotBytes)
+		if s.mem, err = l.stream.Alloc(slotBytes); err == nil {
+			s.epoch = l.epoch
+			s.note()
+		}
 		errno = errnoOf(err)
 	case s.job == release:
-		l.stream.Free(s.mem, slotBytes)
+		if s.alive() {
+			l.stream.Free(s.mem, slotBytes)
+		}
 		s.mem = 0
+	case !s.alive():
+		s.d.lost.CompareAndSwap(s.epoch, s.epoch+1)
+		errno = syscall.EIO
 	default:
 		at := uintptr(s.Place(s.dev))
 		if errno = errnoOf(l.stream.Copy(s.job == toDevice, connectors.DevAddr(s.dev), at, s.len)); errno == 0 {
@@ -140,7 +152,7 @@ func (l *lane) begin() {
 		}
 	}
 	l.current = nil
-	if s.job <= fromDevice && errno != 0 && errno != syscall.EFAULT {
+	if errno != 0 && errno != syscall.EFAULT && errno != syscall.ENOMEM {
 		l.suspect = true
 	}
 	l.over(s, errno)
@@ -151,11 +163,12 @@ func (l *lane) open() syscall.Errno {
 	if l.stream != nil {
 		return 0
 	}
+	epoch := l.d.lost.Load()
 	stream, err := l.d.cfg.Stager.OpenStream(l.d.cfg.Ordinal)
 	if err != nil {
 		return errnoOf(err)
 	}
-	l.stream, l.finished = stream, 0
+	l.stream, l.epoch, l.finished = stream, epoch, 0
 	return 0
 }
 

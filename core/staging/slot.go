@@ -5,6 +5,7 @@ import (
 	"syscall"
 	"time"
 
+	"libphoenix/connectors"
 	"libphoenix/engine"
 	"libphoenix/internal/futex"
 )
@@ -37,7 +38,10 @@ type slot struct {
 
 	// The lane's while word is not idle, else the owner's.
 	mem   uintptr // 0: bare
-	home  *lane   // that gave mem
+	id    uint64  // the vendor's identity of mem, if known
+	known bool
+	epoch uint32 // Device.lost when mem was got
+	home  *lane  // that gave mem
 	job   job
 	dev   engine.HostAddr // device address
 	len   uint64          // bytes
@@ -73,6 +77,31 @@ func (s *slot) furnish() syscall.Errno {
 	s.home = l
 	s.ask(l, furnish)
 	return s.Wait()
+}
+
+// note remembers which memory the slot has, if the vendor can tell.
+func (s *slot) note() {
+	s.known = false
+	if s.d.life != nil {
+		id, state := s.d.life.Identity(connectors.DevAddr(s.mem), slotBytes)
+		s.id, s.known = id, state == connectors.LifeKnown
+	}
+}
+
+// alive is false once the driver has taken the memory away, with the context
+// that it belonged to: whatever lies there now is not ours.
+func (s *slot) alive() bool {
+	if !s.known {
+		return true
+	}
+	id, state := s.d.life.Identity(connectors.DevAddr(s.mem), slotBytes)
+	return id == s.id && state == connectors.LifeKnown
+}
+
+// drop makes the slot bare without giving its memory back.
+func (s *slot) drop() {
+	s.mem, s.known = 0, false
+	s.d.lost.CompareAndSwap(s.epoch, s.epoch+1)
 }
 
 // ask gives the slot with a job to l, which was chosen by Device.lane or is the

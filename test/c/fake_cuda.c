@@ -1,8 +1,9 @@
 /* Stands in for libcuda.so.1, found by its SONAME: two GPUs, ordinal 0 at PCI address
  * 0000:1A:00.0, ordinal 1 at 0000:3b:00.0, with memory that no system call and no load reaches,
  * only copies. It is as strict as the driver: contexts belong to threads, streams to contexts, a
- * child of a process that called cuInit gets error 3. Copies are late: a question for an event
- * does one that is queued. The fake_ functions tell tests what was done. */
+ * child of a process that called cuInit gets error 3. Stricter: a stream or an event that went with
+ * its context ends the program when it is used in another. Copies are late: a question for an
+ * event does one that is queued. The fake_ functions tell tests what was done. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdint.h>
@@ -12,30 +13,32 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { OK, INVALID_VALUE, OUT_OF_MEMORY, NOT_INITIALIZED, INVALID_DEVICE = 101, INVALID_CONTEXT = 201, INVALID_HANDLE = 400, NOT_READY = 600 };
-enum { GPUS = 2, BLOCKS = 64, QUEUE = 256 };
+enum { OK, INVALID_VALUE, OUT_OF_MEMORY, NOT_INITIALIZED, INVALID_DEVICE = 101, INVALID_CONTEXT = 201, INVALID_HANDLE = 400, NOT_READY = 600, DESTROYED = 709 };
+enum { LOST = 0xa5, GPUS = 2, BLOCKS = 64, QUEUE = 256 };
 
 typedef unsigned long long devptr;
 struct block { /* device memory, or pinned memory (device -1) */
   char *at, *data;
   size_t size;
   devptr id;
-  int device;
+  int device, owner; /* owner: the device whose context has it */
 };
 struct stream {
-  int device;
+  intptr_t context;
   uint64_t begun, done;
   struct { char *to, *from; size_t n; } copies[QUEUE];
 };
-struct event { struct stream *stream; uint64_t after; };
+struct event { intptr_t context; struct stream *stream; uint64_t after; };
 
 static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER; /* of all below */
 static pid_t initialized;
 static struct block blocks[BLOCKS];
-static int retained[GPUS], created[GPUS];
+static int retained[GPUS], created[GPUS], resets[GPUS];
+static char *lost[BLOCKS]; /* pinned memory that went, with the byte LOST wherever nobody has written */
+static size_t lost_size[BLOCKS];
 static size_t pinned, most_pinned;
 static devptr ids;
-static _Thread_local intptr_t current; /* context: device + 1; 0: none */
+static _Thread_local intptr_t current; /* context: 1 + device + GPUS times its resets; 0: none */
 
 #define LOCKED for (int once = (pthread_mutex_lock(&mu), 1); once; once = (pthread_mutex_unlock(&mu), 0))
 
@@ -43,6 +46,16 @@ int fake_contexts(int device) { return retained[device]; }
 int fake_contexts_created(int device) { return created[device]; }
 size_t fake_pinned(void) { return pinned; }
 size_t fake_most_pinned(void) { return most_pinned; }
+
+static int device_of(intptr_t context) { return (int)((context - 1) % GPUS); }
+static intptr_t context_of(int device) { return 1 + device + GPUS * (intptr_t)resets[device]; }
+/* May this thread work with what the context has made? */
+static int usable(intptr_t made_in) {
+  if (!current) return INVALID_CONTEXT;
+  if (current != context_of(device_of(current))) return DESTROYED;
+  if (made_in != context_of(device_of(made_in))) abort();
+  return made_in == current ? OK : INVALID_CONTEXT;
+}
 
 int cuInit(unsigned flags) {
   if (flags) return INVALID_VALUE;
@@ -65,7 +78,7 @@ int cuDeviceGetPCIBusId(char *to, int len, int device) {
 int cuDevicePrimaryCtxRetain(intptr_t *context, int device) {
   if (!ready() || device < 0 || device >= GPUS) return INVALID_DEVICE;
   LOCKED created[device] += !retained[device]++;
-  *context = device + 1;
+  LOCKED *context = context_of(device);
   return OK;
 }
 int cuDevicePrimaryCtxRelease_v2(int device) {
@@ -73,6 +86,33 @@ int cuDevicePrimaryCtxRelease_v2(int device) {
   LOCKED if (retained[device] > 0) retained[device]--;
   else code = INVALID_CONTEXT;
   return code;
+}
+/* What the context has goes. Who retained it still has to release it. Other memory is found at once
+ * where pinned memory was. */
+int cuDevicePrimaryCtxReset_v2(int device) {
+  if (!ready() || device < 0 || device >= GPUS) return INVALID_DEVICE;
+  LOCKED {
+    resets[device]++;
+    for (struct block *b = blocks; b < blocks + BLOCKS; b++) {
+      if (!b->at || b->owner != device) continue;
+      if (b->device < 0) {
+        int i = 0;
+        while (lost[i]) i++;
+        memset(b->at, LOST, b->size);
+        lost[i] = b->at, lost_size[i] = b->size;
+        pinned -= b->size;
+      } else munmap(b->data, b->size);
+      *b = (struct block){0};
+    }
+  }
+  return OK;
+}
+/* Bytes that were written to pinned memory after it went. */
+size_t fake_lost_written(void) {
+  size_t n = 0;
+  LOCKED for (int i = 0; i < BLOCKS && lost[i]; i++)
+    for (size_t j = 0; j < lost_size[i]; j++) n += (unsigned char)lost[i][j] != LOST;
+  return n;
 }
 int cuCtxSetCurrent(intptr_t context) { return current = context, OK; }
 int cuCtxGetCurrent(intptr_t *context) { return *context = current, OK; }
@@ -89,7 +129,7 @@ static struct block *spare(void) {
 }
 
 int cuMemAlloc_v2(devptr *p, size_t size) {
-  if (!current) return INVALID_CONTEXT;
+  if (usable(current)) return usable(current);
   int fd = memfd_create("gpu", MFD_CLOEXEC), code = OUT_OF_MEMORY;
   if (fd < 0 || ftruncate(fd, (off_t)size)) return code;
   char *at = mmap(NULL, size + 65536, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -99,7 +139,7 @@ int cuMemAlloc_v2(devptr *p, size_t size) {
   LOCKED {
     struct block *b = spare();
     if (b && at != MAP_FAILED && data != MAP_FAILED) {
-      *b = (struct block){at, data, size, ++ids, (int)current - 1};
+      *b = (struct block){at, data, size, ++ids, device_of(current), device_of(current)};
       *p = (devptr)(uintptr_t)at;
       code = OK;
     }
@@ -121,13 +161,13 @@ int cuMemFree_v2(devptr p) {
 int cuMemHostAlloc(void **p, size_t size, unsigned flags) {
   const char *limit = getenv("FAKE_CUDA_HOST_LIMIT"); /* bytes */
   int code = OUT_OF_MEMORY;
-  if (!current) return INVALID_CONTEXT;
+  if (usable(current)) return usable(current);
   if (flags != 1) return INVALID_VALUE;
   LOCKED {
     struct block *b = spare();
     if (b && (!limit || pinned + size <= (size_t)atoll(limit))) {
       *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-      *b = (struct block){*p, *p, size, 0, -1};
+      *b = (struct block){*p, *p, size, ++ids, -1, device_of(current)};
       pinned += size;
       if (pinned > most_pinned) most_pinned = pinned;
       code = OK;
@@ -137,7 +177,7 @@ int cuMemHostAlloc(void **p, size_t size, unsigned flags) {
 }
 int cuMemFreeHost(void *p) {
   int code = INVALID_VALUE;
-  if (!current) return INVALID_CONTEXT;
+  if (usable(current)) return usable(current);
   LOCKED {
     struct block *b = holder(p, -1);
     if (b && b->at == p) {
@@ -153,10 +193,11 @@ int cuPointerGetAttribute(void *to, int attribute, devptr p) {
   int code = INVALID_VALUE;
   LOCKED {
     struct block *b = holder((char *)(uintptr_t)p, 0);
+    if (!b) b = holder((char *)(uintptr_t)p, -1);
     if (b) code = OK;
-    if (b && attribute == 2) *(unsigned *)to = 2;
+    if (b && attribute == 2) *(unsigned *)to = b->device < 0 ? 1 : 2;
     else if (b && attribute == 7) *(devptr *)to = b->id;
-    else if (b && attribute == 9) *(int *)to = b->device;
+    else if (b && attribute == 9) *(int *)to = b->owner;
     else if (b && attribute == 11) *(devptr *)to = (devptr)(uintptr_t)b->at;
     else if (b && attribute == 12) *(size_t *)to = b->size;
     else code = INVALID_VALUE;
@@ -165,10 +206,10 @@ int cuPointerGetAttribute(void *to, int attribute, devptr p) {
 }
 
 int cuStreamCreate(struct stream **s, unsigned flags) {
-  if (!current) return INVALID_CONTEXT;
+  if (usable(current)) return usable(current);
   if (flags != 1) return INVALID_VALUE;
   *s = calloc(1, sizeof **s);
-  (*s)->device = (int)current - 1;
+  (*s)->context = current;
   return OK;
 }
 static void step(struct stream *s) {
@@ -177,18 +218,20 @@ static void step(struct stream *s) {
   s->done++;
 }
 int cuStreamSynchronize(struct stream *s) {
+  if (usable(s->context)) return usable(s->context);
   LOCKED while (s->done < s->begun) step(s);
   return OK;
 }
 int cuStreamDestroy_v2(struct stream *s) {
+  if (usable(s->context)) return usable(s->context);
   int left = s->done < s->begun;
   free(s);
   return left ? INVALID_HANDLE : OK;
 }
 /* Both ends must lie whole in memory of their kind. */
 static int queue(struct stream *s, char *device, char *host, size_t n, int out) {
-  int code = OK;
-  if (current != s->device + 1) return INVALID_CONTEXT;
+  int code = usable(s->context);
+  if (code) return code;
   LOCKED {
     struct block *d = holder(device, 0), *h = holder(host, -1);
     if (!d || !h || device + n > d->at + d->size || host + n > h->at + h->size) code = INVALID_VALUE;
@@ -226,19 +269,24 @@ int cuMemsetD8_v2(devptr to, unsigned char c, size_t n) {
 }
 
 int cuEventCreate(struct event **e, unsigned flags) {
-  if (!current) return INVALID_CONTEXT;
+  if (usable(current)) return usable(current);
   if (!(flags & 2)) return INVALID_VALUE;
   *e = calloc(1, sizeof **e);
+  (*e)->context = current;
   return OK;
 }
-int cuEventDestroy_v2(struct event *e) { return free(e), OK; }
+int cuEventDestroy_v2(struct event *e) {
+  if (usable(e->context)) return usable(e->context);
+  return free(e), OK;
+}
 int cuEventRecord(struct event *e, struct stream *s) {
-  if (current != s->device + 1) return INVALID_CONTEXT;
+  if (usable(s->context) || usable(e->context)) return usable(s->context);
   LOCKED e->stream = s, e->after = s->begun;
   return OK;
 }
 int cuEventQuery(struct event *e) {
-  int code = OK;
+  int code = usable(e->context);
+  if (code) return code;
   LOCKED if (e->stream && e->stream->done < e->after) {
     code = NOT_READY;
     step(e->stream);
@@ -246,6 +294,7 @@ int cuEventQuery(struct event *e) {
   return code;
 }
 int cuEventSynchronize(struct event *e) {
+  if (usable(e->context)) return usable(e->context);
   LOCKED while (e->stream && e->stream->done < e->after) step(e->stream);
   return OK;
 }

@@ -15,11 +15,11 @@ int hipDeviceGetPCIBusId(char *to, int len, int device) { return cuDeviceGetPCIB
 const char *hipGetErrorString(int code) { return code == NOT_READY ? "device not ready" : "unknown"; }
 int hipSetDevice(int device) {
   if (!ready()) return NOT_INITIALIZED;
-  return device < 0 || device >= GPUS ? INVALID_DEVICE : cuCtxSetCurrent(device + 1);
+  return device < 0 || device >= GPUS ? INVALID_DEVICE : cuCtxSetCurrent(context_of(device));
 }
 int hipPointerGetAttribute(void *to, int attribute, void *p) {
   int code = cuPointerGetAttribute(to, attribute, (devptr)(uintptr_t)p);
-  if (code == OK && attribute == 2) *(unsigned *)to = getenv("FAKE_HIP_ROCM5") ? HIP_OLD_DEVICE : HIP_DEVICE;
+  if (code == OK && attribute == 2 && *(unsigned *)to == HIP_DEVICE && getenv("FAKE_HIP_ROCM5")) *(unsigned *)to = HIP_OLD_DEVICE;
   return code;
 }
 int hipHostMalloc(void **p, size_t size, unsigned flags) { return flags ? INVALID_VALUE : cuMemHostAlloc(p, size, 1); }

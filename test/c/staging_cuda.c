@@ -11,8 +11,8 @@ static struct t_api lib;
 static struct {
   int (*init)(unsigned), (*retain)(intptr_t *, int), (*release)(int), (*set)(intptr_t), (*get)(intptr_t *);
   int (*alloc)(devptr *, size_t), (*free)(devptr), (*in)(devptr, const void *, size_t), (*out)(void *, devptr, size_t);
-  int (*contexts)(int), (*created)(int);
-  size_t (*pinned)(void), (*most)(void);
+  int (*contexts)(int), (*created)(int), (*reset)(int);
+  size_t (*pinned)(void), (*most)(void), (*written)(void);
 } cuda;
 
 #define MIB ((size_t)1 << 20)
@@ -31,6 +31,7 @@ static bool load(void) {
   GET(set, "cuCtxSetCurrent"), GET(get, "cuCtxGetCurrent"), GET(alloc, "cuMemAlloc_v2"), GET(free, "cuMemFree_v2");
   GET(in, "cuMemcpyHtoD_v2"), GET(out, "cuMemcpyDtoH_v2"), GET(contexts, "fake_contexts"), GET(created, "fake_contexts_created");
   GET(pinned, "fake_pinned"), GET(most, "fake_most_pinned");
+  GET(reset, "cuDevicePrimaryCtxReset_v2"), GET(written, "fake_lost_written");
   return !t_failed();
 }
 
@@ -126,6 +127,41 @@ static void child_scarce(void) {
   CHECK_OK(lib.close(0), 0, "GPU 0");
 }
 
+/* cudaDeviceReset, with registrations: what lay in the context is gone, also the library's memory. */
+static void child_reset(void) {
+  void *target;
+  if (!load()) return;
+  char *a = gpu(0, 8 * MIB), *b = gpu(1, 8 * MIB);
+  int fd = t_file(8 * MIB, 1);
+  CHECK_OK(lib.open(0), 0, "GPU 0");
+  CHECK_OK(lib.open(1), 0, "GPU 1");
+  CHECK_OK(lib.regmem(0, a, 8 * MIB, &target), 0, "GPU 0");
+  CHECK_OK(lib.regmem(1, b, 8 * MIB, &target), 0, "GPU 1");
+  CHECK_OK(lib.read(fd, 0, a, 0, 8 * MIB, 0), 8 * MIB, "before");
+  CHECK_OK(lib.read(fd, 1, b, 0, 8 * MIB, 0), 8 * MIB, "before");
+  phxfs_io_req_t q[8];
+  for (int turn = 0; turn < 2; turn++) {
+    CHECK_EQ(cuda.reset(0), 0, "reset %d", turn);
+    CHECK_ERR(lib.read(fd, 0, a, 0, 4096, 0), -EFAULT, EFAULT, "no memory any more");
+    CHECK_ERR(lib.write(fd, 0, a, 0, 4096, 0), -EFAULT, EFAULT, "no memory any more");
+    for (int i = 0; i < 8; i++) q[i] = (phxfs_io_req_t){fd, i / 4, i / 4 ? b : a, i * 65536, 65536, i * 65536, 0};
+    CHECK_OK(lib.read_batch(q, 8), 4, "GPU 1 goes on");
+    for (int i = 0; i < 8; i++) CHECK_EQ(q[i].result, i / 4 ? 65536 : -EFAULT, "request %d", i);
+    CHECK_OK(lib.wait(lib.submit_write(q, 4)), 4, "written");
+    CHECK_OK(lib.deregmem(0, a, 8 * MIB), 0, "reset %d", turn);
+    a = gpu(0, 8 * MIB);
+    CHECK_OK(lib.regmem(0, a, 8 * MIB, &target), 0, "other memory");
+    CHECK_OK(lib.read(fd, 0, a, 0, 8 * MIB, 0), 8 * MIB, "other memory");
+    check_gpu(a, 8 * MIB, 1, 0, "other memory");
+    check_gpu(b + 4 * 65536, 4 * 65536, 1, 4 * 65536, "GPU 1");
+  }
+  CHECK_EQ(cuda.reset(0), 0, "before close");
+  CHECK_OK(lib.close(0), 0, "with a registration");
+  CHECK_EQ(cuda.contexts(0), 0, "given back");
+  CHECK_EQ(cuda.reset(1), 0, "before exit");
+  CHECK_EQ(cuda.written(), 0, "bytes of others");
+}
+
 /* CUDA does not survive fork: the child says so, and CPU buffers work. */
 static void in_the_child(void *arg) {
   int fd = *(int *)arg;
@@ -183,6 +219,10 @@ static void little_pinned_memory(void) {
   RUN_CHILD("scarce", CUDA, "FAKE_CUDA_HOST_LIMIT=1500000");
   RUN_CHILD("scarce", CUDA, "FAKE_CUDA_HOST_LIMIT=1000", "T_NONE=1");
 }
+static void the_device_is_reset(void) {
+  RUN_CHILD("reset", CUDA, "PHXFS_STAGING_MB=3");
+  RUN_CHILD("reset", HIP, "PHXFS_STAGING_MB=3", "PHXFS_IO_ENGINE=sync");
+}
 static void a_forked_child_gets_the_reason(void) {
 #ifdef __SANITIZE_ADDRESS__
   T_SKIP(NULL, "a build with AddressSanitizer is not reset in children");
@@ -197,8 +237,8 @@ static void auto_looks_for_a_node(void) {
 
 int main(int argc, char **argv) {
   static const t_case cases[] = {
-    T_CASE(transfers_contexts_and_memory), T_CASE(transfers_on_hip), T_CASE(little_pinned_memory), T_CASE(a_forked_child_gets_the_reason), T_CASE(auto_looks_for_a_node),
+    T_CASE(transfers_contexts_and_memory), T_CASE(transfers_on_hip), T_CASE(little_pinned_memory), T_CASE(the_device_is_reset), T_CASE(a_forked_child_gets_the_reason), T_CASE(auto_looks_for_a_node),
   };
-  static const t_case children[] = {{"life", child_life}, {"scarce", child_scarce}, {"fork", child_fork}, {"auto", child_auto}, {0}};
+  static const t_case children[] = {{"life", child_life}, {"scarce", child_scarce}, {"reset", child_reset}, {"fork", child_fork}, {"auto", child_auto}, {0}};
   return T_RUN(argc, argv, cases, children);
 }
