@@ -37,6 +37,7 @@ static int retained[GPUS], created[GPUS], resets[GPUS];
 static char *lost[BLOCKS]; /* pinned memory that went, with the byte LOST wherever nobody has written */
 static size_t lost_size[BLOCKS];
 static size_t pinned, most_pinned;
+static int copy_code, event_code; /* what copies and questions for events answer; 0: they work */
 static devptr ids;
 static _Thread_local intptr_t current; /* context: 1 + device + GPUS times its resets; 0: none */
 
@@ -46,6 +47,8 @@ int fake_contexts(int device) { return retained[device]; }
 int fake_contexts_created(int device) { return created[device]; }
 size_t fake_pinned(void) { return pinned; }
 size_t fake_most_pinned(void) { return most_pinned; }
+void fake_copies(int code) { LOCKED copy_code = code; }
+void fake_events(int code) { LOCKED event_code = code; }
 
 static int device_of(intptr_t context) { return (int)((context - 1) % GPUS); }
 static intptr_t context_of(int device) { return 1 + device + GPUS * (intptr_t)resets[device]; }
@@ -234,7 +237,8 @@ static int queue(struct stream *s, char *device, char *host, size_t n, int out) 
   if (code) return code;
   LOCKED {
     struct block *d = holder(device, 0), *h = holder(host, -1);
-    if (!d || !h || device + n > d->at + d->size || host + n > h->at + h->size) code = INVALID_VALUE;
+    if (copy_code) code = copy_code;
+    else if (!d || !h || device + n > d->at + d->size || host + n > h->at + h->size) code = INVALID_VALUE;
     else if (s->begun - s->done == QUEUE) code = INVALID_HANDLE;
     else {
       char *there = d->data + (device - d->at);
@@ -287,14 +291,17 @@ int cuEventRecord(struct event *e, struct stream *s) {
 int cuEventQuery(struct event *e) {
   int code = usable(e->context);
   if (code) return code;
-  LOCKED if (e->stream && e->stream->done < e->after) {
+  LOCKED if (event_code) code = event_code;
+  else if (e->stream && e->stream->done < e->after) {
     code = NOT_READY;
     step(e->stream);
   }
   return code;
 }
 int cuEventSynchronize(struct event *e) {
-  if (usable(e->context)) return usable(e->context);
-  LOCKED while (e->stream && e->stream->done < e->after) step(e->stream);
-  return OK;
+  int code = usable(e->context);
+  if (code) return code;
+  LOCKED if (event_code) code = event_code;
+  else while (e->stream && e->stream->done < e->after) step(e->stream);
+  return code;
 }

@@ -13,6 +13,7 @@ static struct {
   int (*alloc)(devptr *, size_t), (*free)(devptr), (*in)(devptr, const void *, size_t), (*out)(void *, devptr, size_t);
   int (*contexts)(int), (*created)(int), (*reset)(int);
   size_t (*pinned)(void), (*most)(void), (*written)(void);
+  void (*copies)(int), (*events)(int);
 } cuda;
 
 #define MIB ((size_t)1 << 20)
@@ -32,6 +33,7 @@ static bool load(void) {
   GET(in, "cuMemcpyHtoD_v2"), GET(out, "cuMemcpyDtoH_v2"), GET(contexts, "fake_contexts"), GET(created, "fake_contexts_created");
   GET(pinned, "fake_pinned"), GET(most, "fake_most_pinned");
   GET(reset, "cuDevicePrimaryCtxReset_v2"), GET(written, "fake_lost_written");
+  GET(copies, "fake_copies"), GET(events, "fake_events");
   return !t_failed();
 }
 
@@ -127,6 +129,32 @@ static void child_scarce(void) {
   CHECK_OK(lib.close(0), 0, "GPU 0");
 }
 
+/* Copies that the driver refuses, or that fail after it has taken them. */
+static void child_broken(void) {
+  void *target;
+  if (!load()) return;
+  char *a = gpu(0, 8 * MIB);
+  int fd = t_file(8 * MIB, 1);
+  CHECK_OK(lib.open(0), 0, "GPU 0");
+  CHECK_OK(lib.regmem(0, a, 8 * MIB, &target), 0, "GPU 0");
+  phxfs_io_req_t q[8];
+  for (int late = 0; late < 2; late++) {
+    void (*answer)(int) = late ? cuda.events : cuda.copies;
+    answer(719);
+    CHECK_ERR(lib.read(fd, 0, a, 0, (ssize_t)MIB, 0), -EIO, EIO, "late: %d", late);
+    CHECK_ERR(lib.write(fd, 0, a, 0, (ssize_t)MIB, 0), -EIO, EIO, "late: %d", late);
+    for (int i = 0; i < 8; i++) q[i] = (phxfs_io_req_t){fd, 0, a, (off_t)(i * MIB), MIB, (off_t)(i * MIB), 0};
+    CHECK_OK(lib.read_batch(q, 8), 8, "late: %d", late);
+    for (int i = 0; i < 8; i++) CHECK_EQ(q[i].result, -EIO, "late: %d, request %d", late, i);
+    CHECK_OK(lib.wait(lib.submit_read(q, 8)), 8, "late: %d", late);
+    answer(0);
+    CHECK_OK(lib.read(fd, 0, a, 0, 8 * MIB, 0), 8 * MIB, "they work again");
+    check_gpu(a, 8 * MIB, 1, 0, "they work again");
+  }
+  CHECK_OK(lib.close(0), 0, "GPU 0");
+  CHECK_EQ(cuda.pinned(), 0, "given back");
+}
+
 /* cudaDeviceReset, with registrations: what lay in the context is gone, also the library's memory. */
 static void child_reset(void) {
   void *target;
@@ -211,13 +239,16 @@ static void transfers_contexts_and_memory(void) {
 }
 static void transfers_on_hip(void) {
   RUN_CHILD("life", HIP, "PHXFS_STAGING_MB=3");
-  RUN_CHILD("life", HIP, "PHXFS_STAGING_MB=3", "PHXFS_IO_ENGINE=sync", "PHXFS_WORKERS=4");
 }
 static void little_pinned_memory(void) {
   RUN_CHILD("scarce", HIP, "FAKE_CUDA_HOST_LIMIT=1500000");
   RUN_CHILD("scarce", HIP, "FAKE_CUDA_HOST_LIMIT=1000", "T_NONE=1");
   RUN_CHILD("scarce", CUDA, "FAKE_CUDA_HOST_LIMIT=1500000");
   RUN_CHILD("scarce", CUDA, "FAKE_CUDA_HOST_LIMIT=1000", "T_NONE=1");
+}
+static void copies_fail(void) {
+  RUN_CHILD("broken", CUDA, "PHXFS_STAGING_MB=3");
+  RUN_CHILD("broken", HIP, "PHXFS_STAGING_MB=3", "PHXFS_IO_ENGINE=sync");
 }
 static void the_device_is_reset(void) {
   RUN_CHILD("reset", CUDA, "PHXFS_STAGING_MB=3");
@@ -237,8 +268,8 @@ static void auto_looks_for_a_node(void) {
 
 int main(int argc, char **argv) {
   static const t_case cases[] = {
-    T_CASE(transfers_contexts_and_memory), T_CASE(transfers_on_hip), T_CASE(little_pinned_memory), T_CASE(the_device_is_reset), T_CASE(a_forked_child_gets_the_reason), T_CASE(auto_looks_for_a_node),
+    T_CASE(transfers_contexts_and_memory), T_CASE(transfers_on_hip), T_CASE(little_pinned_memory), T_CASE(copies_fail), T_CASE(the_device_is_reset), T_CASE(a_forked_child_gets_the_reason), T_CASE(auto_looks_for_a_node),
   };
-  static const t_case children[] = {{"life", child_life}, {"scarce", child_scarce}, {"reset", child_reset}, {"fork", child_fork}, {"auto", child_auto}, {0}};
+  static const t_case children[] = {{"life", child_life}, {"scarce", child_scarce}, {"broken", child_broken}, {"reset", child_reset}, {"fork", child_fork}, {"auto", child_auto}, {0}};
   return T_RUN(argc, argv, cases, children);
 }
