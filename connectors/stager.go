@@ -26,6 +26,8 @@ type Stream interface {
 	// Alloc returns lenBytes of host memory, aligned to a page, that the
 	// device can copy from and to at full speed, whichever stream asks; each
 	// of its pages was touched. ENOMEM. Free returns it, with no copy under way.
+	// It may go away with a context that the program destroys: where the
+	// connector has Liveness, that is asked about.
 	Alloc(lenBytes uint64) (uintptr, error)
 	Free(host uintptr, lenBytes uint64)
 
