@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"libphoenix/connectors"
+	"libphoenix/connectors/connectorstest"
 
 	"golang.org/x/sys/unix"
 )
@@ -31,27 +32,11 @@ func wantErrno(t *testing.T, err error, want syscall.Errno, text string) {
 	}
 }
 
-func TestNameAndPageSize(t *testing.T) {
-	c := New()
-	if c.Name() != "HOST" || c.PageSize() != 65536 {
-		t.Fatalf("name %q, page size %d; want HOST, 65536", c.Name(), c.PageSize())
-	}
-}
-
-func TestFindDeviceIsTheIdentityOnTheEight(t *testing.T) {
-	for i := range 8 {
-		if got, err := New().FindDevice(i); got != i || err != nil {
-			t.Errorf("FindDevice(%d) = %d, %v", i, got, err)
-		}
-	}
-	for _, i := range []int{8, 1 << 31} {
-		_, err := New().FindDevice(i)
-		wantErrno(t, err, syscall.ENODEV, "host device")
-	}
-	for _, i := range []int{-1, -1 << 31} {
-		_, err := New().FindDevice(i)
-		wantErrno(t, err, syscall.EINVAL, "host device")
-	}
+func TestConnector(t *testing.T) {
+	connectorstest.Run(t, connectorstest.Vendor{
+		New:  func(string, string) connectors.Connector { return New() },
+		Name: "HOST", PageSize: 65536, Staging: &connectorstest.Staging{},
+	})
 }
 
 func TestCheckRangeAcrossAdjacentMappings(t *testing.T) {

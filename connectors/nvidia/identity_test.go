@@ -1,7 +1,6 @@
 package nvidia
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"testing"
@@ -10,7 +9,6 @@ import (
 	"libphoenix/connectors"
 	"libphoenix/internal/dl"
 	"libphoenix/internal/dl/dltest"
-	"libphoenix/internal/need"
 )
 
 // memory is a stand-in libcuda with one allocation of 1 MiB at 0x10000000,
@@ -18,7 +16,6 @@ import (
 const memory = `
 #include <stdlib.h>
 #include <errno.h>
-#ifndef NO_QUERY
 int cuPointerGetAttribute(void *data, int attribute, unsigned long long addr) {
 	const char *id = getenv("CUDA_STANDIN_ID");
 	errno = 77;
@@ -27,76 +24,7 @@ int cuPointerGetAttribute(void *data, int attribute, unsigned long long addr) {
 	*(unsigned long long *)data = strtoull(id, 0, 0);
 	return 0;
 }
-#endif
-int unused;
 `
-
-// alone runs the test named like t in a process of its own: the libcuda that
-// was seen once stays for good. It is true in that process.
-func alone(t *testing.T) bool {
-	if os.Getenv("PHX_TEST_ALONE") == t.Name() {
-		return true
-	}
-	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
-	cmd.Env = append(os.Environ(), "PHX_TEST_ALONE="+t.Name())
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Errorf("%v\n%s", err, out)
-	} else if bytes.Contains(out, []byte("--- SKIP: "+t.Name())) {
-		need.Pointless(t, "the child's:\n%s", out)
-	}
-	return false
-}
-
-func TestIdentityFollowsTheLifeOfAnAllocation(t *testing.T) {
-	if !alone(t) {
-		return
-	}
-	c := New(Config{})
-	ask := func(when string, addr connectors.DevAddr, wantID uint64, wantState connectors.LifeState) {
-		t.Helper()
-		id, state := c.Identity(addr, 1)
-		if id != wantID || state != wantState {
-			t.Errorf("%s: Identity(%#x) = %d, state %d; want %d, state %d", when, addr, id, state, wantID, wantState)
-		}
-	}
-	t.Setenv("CUDA_STANDIN_ID", "")
-	os.Unsetenv("CUDA_STANDIN_ID")
-	ask("no libcuda in the process", 0x10000000, 0, connectors.LifeUnasked)
-
-	mute, err := dl.Open(dltest.Build(t, t.TempDir(), "libcuda.so.1", memory, "-DNO_QUERY"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ask("a libcuda that cannot be asked", 0x10000000, 0, connectors.LifeGone)
-	if err := mute.Close(); err != nil {
-		t.Fatal(err)
-	}
-	ask("that libcuda unloaded again", 0x10000000, 0, connectors.LifeUnasked)
-
-	lib, err := dl.Open(dltest.Build(t, t.TempDir(), "libcuda.so.1", memory))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ask("not allocated yet", 0x10000000, 0, connectors.LifeGone)
-	t.Setenv("CUDA_STANDIN_ID", "0x1200000034")
-	ask("first byte", 0x10000000, 0x1200000034, connectors.LifeKnown)
-	ask("last byte", 0x100fffff, 0x1200000034, connectors.LifeKnown)
-	ask("behind the end", 0x10100000, 0, connectors.LifeGone)
-	t.Setenv("CUDA_STANDIN_ID", "53")
-	ask("another allocation at the same address", 0x10000000, 53, connectors.LifeKnown)
-	os.Unsetenv("CUDA_STANDIN_ID")
-	ask("freed", 0x10000000, 0, connectors.LifeGone)
-
-	t.Setenv("CUDA_STANDIN_ID", "54")
-	if got := testing.AllocsPerRun(100, func() { c.Identity(0x10000000, 1<<20) }); got != 0 {
-		t.Errorf("%v allocations per question, want 0", got)
-	}
-	if err := lib.Close(); err != nil {
-		t.Fatal(err)
-	}
-	ask("after the application closed libcuda", 0x10000000, 54, connectors.LifeKnown)
-}
 
 // relay calls a function by its address, as the exit handler does.
 const relay = `

@@ -5,6 +5,7 @@ import (
 	"syscall"
 	"testing"
 
+	"libphoenix/connectors/connectorstest"
 	"libphoenix/internal/dl/dltest"
 )
 
@@ -41,8 +42,8 @@ const char *nvmlErrorString(int code) { return code == 999 ? "unknown of the sta
 
 func TestWithoutCUDAOrdinalsComeFromNVMLAndTheEnvironment(t *testing.T) {
 	dir, root := t.TempDir(), t.TempDir()
-	device(t, root, "phxfs_dev5", "0000:65:00.0")
-	device(t, root, "phxfs_dev2", "10000:66:00.0")
+	connectorstest.Announce(t, root, "phxfs_dev5", "pci_bdf", "0000:65:00.0")
+	connectorstest.Announce(t, root, "phxfs_dev2", "pci_bdf", "10000:66:00.0")
 	env := map[string]string{}
 	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
 	c := New(Config{SysfsRoot: root, Library: dir + "/libcuda-none.so", LookupEnv: lookup,
@@ -59,7 +60,7 @@ func TestWithoutCUDAOrdinalsComeFromNVMLAndTheEnvironment(t *testing.T) {
 		env["CUDA_VISIBLE_DEVICES"] = q.visible
 		got, err := c.FindDevice(q.ordinal)
 		if q.want < 0 {
-			want(t, err, syscall.ENODEV, "libcuda-none.so", "CUDA_VISIBLE_DEVICES", "is shown "+strconv.Itoa(q.ordinal))
+			connectorstest.Want(t, err, syscall.ENODEV, "libcuda-none.so", "CUDA_VISIBLE_DEVICES", "is shown "+strconv.Itoa(q.ordinal))
 		} else if got != q.want || err != nil {
 			t.Errorf("CUDA_VISIBLE_DEVICES=%q: FindDevice(%d) = %d, %v; want %d", q.visible, q.ordinal, got, err, q.want)
 		}
@@ -67,16 +68,17 @@ func TestWithoutCUDAOrdinalsComeFromNVMLAndTheEnvironment(t *testing.T) {
 
 	// In a forked child CUDA does not start, NVML does. "No device" is CUDA's answer.
 	env["CUDA_VISIBLE_DEVICES"] = "0"
-	c = New(Config{SysfsRoot: root, Library: dltest.Build(t, dir, "libcuda-forked.so", cuda), LookupEnv: lookup, NVML: dir + "/libnvidia-ml-good.so"})
-	t.Setenv("CUDA_STANDIN_INIT", "3")
+	c = New(Config{SysfsRoot: root, Library: cuda.Install(t, dir), LookupEnv: lookup, NVML: dir + "/libnvidia-ml-good.so"})
+	connectorstest.Show(t, "0000:65:00.0", "0000:AF:00.0")
+	t.Setenv("STANDIN_INIT", "3")
 	if got, err := c.FindDevice(0); got != 5 || err != nil {
 		t.Errorf("forked: %d, %v; want 5", got, err)
 	}
-	t.Setenv("CUDA_STANDIN_INIT", "100")
+	t.Setenv("STANDIN_INIT", "100")
 	_, err := c.FindDevice(0)
-	want(t, err, syscall.ENODEV, "no CUDA-capable device")
-	t.Setenv("CUDA_STANDIN_INIT", "0")
-	device(t, root, "phxfs_dev6", "0000:af:00.0")
+	connectorstest.Want(t, err, syscall.ENODEV, "no CUDA-capable device")
+	t.Setenv("STANDIN_INIT", "0")
+	connectorstest.Announce(t, root, "phxfs_dev6", "pci_bdf", "0000:af:00.0")
 	if got, err := c.FindDevice(1); got != 6 || err != nil {
 		t.Errorf("CUDA works: %d, %v; want its answer, 6", got, err)
 	}
@@ -84,16 +86,16 @@ func TestWithoutCUDAOrdinalsComeFromNVMLAndTheEnvironment(t *testing.T) {
 
 func TestNVMLThatDoesNotHelp(t *testing.T) {
 	dir := t.TempDir()
-	device(t, dir, "phxfs_dev0", "0000:65:00.0")
+	connectorstest.Announce(t, dir, "phxfs_dev0", "pci_bdf", "0000:65:00.0")
 	c := New(Config{SysfsRoot: dir, Library: dir + "/libcuda-none.so", NVML: dir + "/libnvidia-ml-none.so"})
 	_, err := c.FindDevice(0)
-	want(t, err, syscall.ENODEV, "libcuda-none.so", "NVML", "libnvidia-ml-none.so")
+	connectorstest.Want(t, err, syscall.ENODEV, "libcuda-none.so", "NVML", "libnvidia-ml-none.so")
 
 	c = New(Config{SysfsRoot: dir, Library: dir + "/libcuda-none.so", NVML: dltest.Build(t, dir, "libnvidia-ml-sick.so", management)})
 	for _, call := range []string{"init", "count", "index", "pci", "uuid", "name", "mode", "most", "instance"} {
 		t.Setenv("NVML_STANDIN_FAIL", call)
 		_, err = c.FindDevice(0)
-		want(t, err, syscall.ENODEV, "999", "unknown of the stand-in")
+		connectorstest.Want(t, err, syscall.ENODEV, "999", "unknown of the stand-in")
 	}
 	t.Setenv("NVML_STANDIN_FAIL", "")
 	c = New(Config{SysfsRoot: dir, Library: dir + "/libcuda-none.so", NVML: dltest.Build(t, dir, "libnvidia-ml-old.so", management, "-DNO_MIG")})

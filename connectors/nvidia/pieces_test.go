@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"libphoenix/connectors"
+	"libphoenix/connectors/connectorstest"
 	"libphoenix/internal/dl"
 	"libphoenix/internal/dl/dltest"
 )
@@ -48,7 +49,7 @@ func withChunks(t *testing.T) (ids *[8]uint64, questions *int32) {
 }
 
 func TestIdentityIsThatOfEveryPieceOfTheRange(t *testing.T) {
-	if !alone(t) {
+	if !connectorstest.Alone(t) {
 		return
 	}
 	ids, _ := withChunks(t)
@@ -101,7 +102,7 @@ func TestIdentityIsThatOfEveryPieceOfTheRange(t *testing.T) {
 // Which piece is whose counts: a value of the ids alone, or of those that differ
 // from their neighbours, would not tell.
 func TestIdentityTellsTheOrderOfPieces(t *testing.T) {
-	if !alone(t) {
+	if !connectorstest.Alone(t) {
 		return
 	}
 	ids, _ := withChunks(t)
@@ -119,7 +120,7 @@ func TestIdentityTellsTheOrderOfPieces(t *testing.T) {
 }
 
 func TestOneQuestionForEachPieceUpToTheFirstRefusal(t *testing.T) {
-	if !alone(t) {
+	if !connectorstest.Alone(t) {
 		return
 	}
 	ids, questions := withChunks(t)

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"libphoenix/connectors/connectorstest"
 	"libphoenix/internal/dl/dltest"
 	"libphoenix/internal/need"
 )
@@ -27,20 +28,20 @@ func realCUDA(t *testing.T, c *Connector) string {
 }
 
 func TestRealDeviceIsFoundByItsAddress(t *testing.T) {
-	if !alone(t) { // initialises CUDA, which no later test should inherit
+	if !connectorstest.Alone(t) { // initialises CUDA, which no later test should inherit
 		return
 	}
 	root := t.TempDir()
 	c := New(Config{SysfsRoot: root})
 	address := realCUDA(t, c)
 	_, err := c.FindDevice(0)
-	want(t, err, syscall.ENODEV, "no phxfs device at all")
-	device(t, root, "phxfs_dev6", address)
+	connectorstest.Want(t, err, syscall.ENODEV, "no phxfs device at all")
+	connectorstest.Announce(t, root, "phxfs_dev6", "pci_bdf", address)
 	if got, err := c.FindDevice(0); got != 6 || err != nil {
 		t.Fatalf("FindDevice(0) = %d, %v; want 6 (device %s)", got, err, address)
 	}
 	_, err = c.FindDevice(1 << 20)
-	want(t, err, syscall.ENODEV, "devices (CUDA_VISIBLE_DEVICES counts)")
+	connectorstest.Want(t, err, syscall.ENODEV, "devices (CUDA_VISIBLE_DEVICES counts)")
 }
 
 func TestRealMemoryThroughItsWholeLife(t *testing.T) {

@@ -50,6 +50,7 @@ var rooms = []room{
 	// Beside the library: what tests share, tools, checks.
 	{"engine/fault", []string{"engine"}, []string{xsys}},
 	{"engine/enginetest", []string{"engine", "engine/fault", "internal/need"}, []string{xsys, "go.uber.org/goleak"}},
+	{"connectors/connectorstest", []string{"connectors", "internal/dl", "internal/dl/dltest", "internal/need"}, []string{xsys}},
 	{"internal/dl/dltest", []string{"internal/need"}, nil},
 	{"internal/need", nil, nil},
 	{"internal/uring/uringtest", []string{"internal/uring"}, []string{xsys}},
@@ -61,7 +62,7 @@ var rooms = []room{
 }
 
 // beside are the packages that are not part of the shared library.
-var beside = []string{"engine/fault", "engine/enginetest", "internal/dl/dltest", "internal/need", "internal/uring/uringtest", "internal/emulator", "internal/archtest", "cmd/...", "test/...", "examples/..."}
+var beside = []string{"connectors/connectorstest", "engine/fault", "engine/enginetest", "internal/dl/dltest", "internal/need", "internal/uring/uringtest", "internal/emulator", "internal/archtest", "cmd/...", "test/...", "examples/..."}
 
 // checkImports names each import that no arrow allows.
 func checkImports(rooms []room, pkgs []pkg, standard func(string) bool) (complaints []string) {
