@@ -51,27 +51,29 @@ static int usable_cores(void) {
   return sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
 }
 
-/* engine.Config.Helpers: by default min(cores - 1, 4), at least 1. */
-static int helpers(const struct phx_env *e) {
+/* engine.Config.Helpers: by default min(cores - 1, most), at least 1. */
+#define HELPERS 4
+#define STAGING_HELPERS 10
+static int helpers(const struct phx_env *e, int most) {
   int n = usable_cores() - 1;
-  return e->workers ? e->workers : n < 1 ? 1 : n > 4 ? 4 : n;
+  return e->workers ? e->workers : n < 1 ? 1 : n > most ? most : n;
 }
 
 static int preflight(const struct phx_env *e) {
   void *p = mmap(NULL, RESERVE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) return ENOMEM;
   munmap(p, RESERVE_BYTES);
-  return phx_thread_room(START_THREADS + helpers(e));
+  return phx_thread_room(START_THREADS + helpers(e, HELPERS));
 }
 
 int phx_room(struct phx_state *s, int n) {
   struct phx_env *e = atomic_load(&s->env);
-  int missing = START_THREADS + (e ? helpers(e) : 0) + n - atomic_load(&s->threads);
+  int missing = START_THREADS + (e ? helpers(e, STAGING_HELPERS) : 0) + n - atomic_load(&s->threads);
   return missing > 0 ? phx_thread_room(missing) : 0;
 }
 
 static int max_procs(const struct phx_env *e) {
-  int cores = usable_cores(), workers = e->workers ? e->workers : 4;
+  int cores = usable_cores(), workers = e->workers ? e->workers : e->mode == PHX_MODE_FULL ? HELPERS : STAGING_HELPERS;
   int n = cores > workers + 16 ? cores : workers + 16;
   return n > 128 ? 128 : n;
 }

@@ -107,7 +107,7 @@ type Config struct {
 	Rings   uring.Kernel              // io_uring's system calls; nil: the kernel's
 	AIO     AIO                       // Linux AIO's; nil: the kernel's
 	RingFDs *RingFDs                  // filled with the descriptors that rings hold; nil: nobody wants to know
-	Helpers int                       // helper threads, 1..64; 0: min(usable cores - 1, 4), at least 1
+	Helpers int                       // helper threads, 1..64; 0: usable cores - 1, at least 1, at most 4 or, for staged reads, 10
 	Depth   int                       // transfers that one ring keeps going, 8..4096 (PHXFS_QUEUE_DEPTH); 0: 256
 	Notice  func(reason string)       // told once about each fallback or contained panic; may be called under the queue's lock, must not block or call the engine; nil: dropped
 	OnAsync func(queuedOrRunning int) // told the new count when an async batch starts to count or stops; called under the queue's lock, must not block; nil: dropped

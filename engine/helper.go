@@ -2,14 +2,10 @@ package engine
 
 import "runtime"
 
-// startHelpersLocked starts the helper threads, all of them, once.
-func (m *machine) startHelpersLocked() {
-	if m.helping {
-		return
-	}
-	m.helping = true
-	m.live.Add(m.size)
-	for range m.size {
+// startHelpersLocked sees to it that there are n helper threads, which stay.
+func (m *machine) startHelpersLocked(n int) {
+	for ; m.started < n; m.started++ {
+		m.live.Add(1)
 		go m.helper()
 	}
 }

@@ -37,7 +37,7 @@ func (m *machine) many(b *Batch) {
 		m.solo.perform(b, claim{0, b.end()})
 		return
 	}
-	want := m.worthwhile(l)
+	want := m.worthwhile(b, l)
 	b.quantum = m.share(l, want)
 	if want == 0 && !m.lanes.deep(b) {
 		want = m.measure(b, l)
@@ -58,9 +58,9 @@ func (m *machine) many(b *Batch) {
 	m.drain(b)
 }
 
-// worthwhile is how many helpers the work deserves.
-func (m *machine) worthwhile(l load) int32 {
-	return int32(max(0, min(int64(m.size), l.ns/helpNs, l.units-1)))
+// worthwhile is how many helpers the work l of b deserves.
+func (m *machine) worthwhile(b *Batch, l load) int32 {
+	return int32(max(0, min(int64(m.helpers(b)), l.ns/helpNs, l.units-1)))
 }
 
 // share is the claim size that leaves each of the participants (want helpers
@@ -83,7 +83,7 @@ func (m *machine) measure(b *Batch, l load) int32 {
 	m.solo.perform(b, first)
 	took := time.Since(m.origin) - before
 	rest := load{units: l.units - 1, ns: (l.ns - guess) / guess * int64(took)}
-	want := m.worthwhile(rest)
+	want := m.worthwhile(b, rest)
 	if want == 0 {
 		b.quantum = share
 	}
@@ -97,7 +97,7 @@ func (m *machine) offer(b *Batch, want int32) {
 	q := &m.queue
 	var w wakes
 	q.mu.Lock()
-	m.startHelpersLocked()
+	m.startHelpersLocked(m.helpers(b))
 	b.want = want
 	q.pool.offer(b)
 	q.pool.callLocked(b, 2, &w)

@@ -75,7 +75,7 @@ func (m *machine) work(own lane, b *Batch) {
 // runStaged carries out a sync batch with a Stager.
 func (m *machine) runStaged(b *Batch) {
 	l := b.prepare()
-	want := m.worthwhile(l)
+	want := m.worthwhile(b, l)
 	b.quantum = m.share(l, want)
 	if want == 0 {
 		b.quantum = unbounded

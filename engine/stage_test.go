@@ -252,6 +252,52 @@ func TestUnorderedBatchesTakeNoTurn(t *testing.T) {
 	e.Abandon(&first)
 }
 
+// meetingIO lets no read go before n threads read at once.
+type meetingIO struct {
+	kernelIO
+	left atomic.Int64
+	met  chan struct{}
+}
+
+func (m *meetingIO) Pread(fd int32, addr HostAddr, n uint64, off int64) (int64, syscall.Errno) {
+	if m.left.Add(-1) == 0 {
+		close(m.met)
+	}
+	<-m.met
+	return m.kernelIO.Pread(fd, addr, n, off)
+}
+
+// Staged reads have helpers of their own, beside those of other batches.
+func TestStagedReadsHaveMoreHelpers(t *testing.T) {
+	for _, c := range [][4]int{ // asked for, cores, helpers, helpers for staged reads
+		{0, 1, 1, 1}, {0, 2, 1, 1}, {0, 4, 3, 3}, {0, 8, 4, 7}, {0, 64, 4, 10}, {3, 64, 3, 3}, {99, 1, 64, 64},
+	} {
+		if size, wide := helpersFor(c[0], func() int { return c[1] }); size != c[2] || wide != c[3] {
+			t.Errorf("%d asked for, %d cores: %d and %d, want %d and %d", c[0], c[1], size, wide, c[2], c[3])
+		}
+	}
+	const threads = 6 // the caller's among them
+	io := &meetingIO{met: make(chan struct{})}
+	io.left.Store(threads)
+	m := NewSync(Config{Helpers: 1, IO: io}).(*machine)
+	defer m.Close()
+	m.wide = threads - 1
+	f, data := stageFile(t, threads<<20, 0)
+	mem, at := foreignMemory(t, threads<<20)
+	for _, way := range []string{"sync", "async"} {
+		var b Batch
+		ways[way](m, &b, Read, []Op{{FD: int32(f.Fd()), Addr: at, Len: threads << 20, Group: 1}}, newFakeStager(t, threads))
+		if b.Ops[0].Result != threads<<20 || !bytes.Equal(mem, data) {
+			t.Errorf("%s: %d", way, b.Ops[0].Result)
+		}
+		clear(mem)
+	}
+	b := Batch{Stager: newFakeStager(t, 1), Kind: Write}
+	if got := m.helpers(&b); got != 1 {
+		t.Errorf("%d helpers for writes, which wait for each other in the file", got)
+	}
+}
+
 func TestStagedSlices(t *testing.T) {
 	b := Batch{Stager: new(fakeStager)}
 	for _, c := range []struct {
