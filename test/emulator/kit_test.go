@@ -38,7 +38,7 @@ func run(m *testing.M) int {
 	}
 	if err == nil {
 		defer os.RemoveAll(bin)
-		err = build("CGO_ENABLED=0", "go", "build", "-o", program("phx"), "../../cmd/phx")
+		err = build("CGO_ENABLED=1", "go", "build", "-ldflags", "-extldflags -Wl,-z,lazy", "-o", program("phx"), "../../cmd/phx") // as the Makefile does
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -133,12 +133,17 @@ func TestNothingIsPrintedWhenNothingIsWrong(t *testing.T) {
 func TestTraceTellsEachEvent(t *testing.T) {
 	need(t)
 	got := start(t, phx("emulate", "--trace", "--", program("release"), "unmap_then_munmap"))
-	at := 0
-	for _, part := range []string{"open of /dev/phxfs_dev0", "mmap of device 0, 65536 bytes: ok", "map on device 0", "unmap on device 0", "nothing wrong, 1 registrations"} {
-		next := strings.Index(got.stderr[at:], part)
-		if next < 0 {
-			t.Fatalf("no %q at its place in\n%s", part, got.stderr)
+	lines := strings.Split(strings.TrimSpace(got.stderr), "\n")
+	// A call has its answer before its line, so the next one's can come first.
+	for _, part := range []string{" open of /dev/phxfs_dev0", " mmap of device 0, 65536 bytes: ok", " map on device 0", " unmap on device 0"} {
+		if n := strings.Count(got.stderr, part); n != 1 {
+			t.Errorf("%d lines with %q, want 1", n, part)
 		}
-		at += next
+	}
+	if last := lines[len(lines)-1]; len(lines) != 5 || !strings.HasSuffix(last, ": nothing wrong, 1 registrations") {
+		t.Errorf("%d lines, want 5, the last about the whole", len(lines))
+	}
+	if t.Failed() {
+		t.Log(got.stderr)
 	}
 }
