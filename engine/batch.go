@@ -34,8 +34,9 @@ type Batch struct {
 	// cursor is the next unclaimed unit (claim.go). Written by: any
 	// participant.
 	cursor  atomic.Uint64
-	quantum int64 // estimated ns per claim; set before the batch is offered
-	single  bool  // it is one unit; set before the batch is offered
+	quantum int64 // estimated ns per claim; set before the batch is offered, as the next two
+	easing  int64 // the same, for each op that is left: the end of a batch is claimed in smaller parts
+	single  bool  // it is one unit
 
 	// Protected by queue.mu.
 	ready        bool   // submitted: an async batch may start

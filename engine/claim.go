@@ -32,6 +32,10 @@ func slicesOf(n uint64) int32 {
 	return int32((n + size - 1) / size)
 }
 
+// easedNs is the least, in estimated work, that a claim is made smaller to at the
+// end of a batch: less is not worth its system call.
+const easedNs = 30_000
+
 // claim is a run of units, from included, to excluded.
 type claim struct{ from, to uint64 }
 
@@ -105,7 +109,7 @@ func (op *Op) settle(start, n uint64, r int64) {
 }
 
 // claim takes the next units of b: at least one, then more until their
-// estimate reaches b.quantum. It passes over the rest of an op that a slice
+// estimate reaches b.quantum, or less near the end. It passes over the rest of an op that a slice
 // has stopped. False: none is left.
 func (b *Batch) claim() (claim, bool) {
 	for {
@@ -128,7 +132,8 @@ const unbounded = 1 << 62
 
 // reach is the place up to which one claim beginning at at may go.
 func (b *Batch) reach(at uint64) uint64 {
-	for ns, end := int64(0), b.end(); at < end && ns < b.quantum; {
+	most := min(b.quantum, max(easedNs, b.easing*int64(uint64(len(b.Ops))-at>>32)))
+	for ns, end := int64(0), b.end(); at < end && ns < most; {
 		op, start, n := b.unit(at)
 		if op.stopped(start) {
 			at = (at>>32 + 1) << 32

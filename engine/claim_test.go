@@ -109,3 +109,31 @@ func TestAnAbsurdLengthCostsNoMoreThanItsFirstSlices(t *testing.T) {
 		t.Errorf("got %d steps and result %d, want 2 and 100", steps, b.Ops[0].Result)
 	}
 }
+
+// The last claims are small, so that no participant is left with much to do
+// when the others find nothing; but not so small that each costs a system call.
+func TestClaimsShrinkTowardsTheEnd(t *testing.T) {
+	for _, size := range []uint64{4 << 10, 64 << 10} {
+		for _, want := range []int32{1, 4} {
+			m := newMachine(Config{Helpers: 4})
+			m.lanes = newUringTransport(Config{}, m)
+			b := &Batch{Ops: make([]Op, 1024)}
+			for i := range b.Ops {
+				b.Ops[i].Len, b.Ops[i].Off = size, int64(len(b.Ops)-i)*int64(size)
+			}
+			m.share(b, b.prepare(), want)
+			before, claims, total := int64(1)<<62, 0, int64(0)
+			for c, ok := b.claim(); ok; c, ok = b.claim() {
+				ns := int64(c.to-c.from) >> 32 * costNs(size)
+				least := min(easedNs, b.quantum)
+				if last := c.to == b.end(); ns > before || ns > b.quantum+costNs(size) || ns < least && !last || last && ns > least+costNs(size) {
+					t.Errorf("%d bytes, %d helpers: claim %d is of %d ns after one of %d, last %v", size, want, claims, ns, before, last)
+				}
+				before, claims, total = ns, claims+1, total+ns
+			}
+			if most := total/b.quantum + 12*int64(want+1); int64(claims) > most {
+				t.Errorf("%d bytes, %d helpers: %d claims, want at most %d", size, want, claims, most)
+			}
+		}
+	}
+}

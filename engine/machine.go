@@ -108,7 +108,7 @@ func (m *machine) Submit(b *Batch) error {
 	l := b.prepare()
 	b.files.forget() // by the time of its turn the number may be another file
 	b.want = max(1, m.worthwhile(b, l))
-	b.quantum = m.share(l, b.want)
+	m.share(b, l, b.want)
 	q := &m.queue
 	var w wakes
 	q.mu.Lock()

@@ -38,7 +38,7 @@ func (m *machine) many(b *Batch) {
 		return
 	}
 	want := m.worthwhile(b, l)
-	b.quantum = m.share(l, want)
+	m.share(b, l, want)
 	if want == 0 && !m.lanes.deep(b) {
 		want = m.measure(b, l)
 	}
@@ -63,10 +63,13 @@ func (m *machine) worthwhile(b *Batch, l load) int32 {
 	return int32(max(0, min(int64(m.helpers(b)), l.ns/helpNs, l.units-1)))
 }
 
-// share is the claim size that leaves each of the participants (want helpers
-// and the caller) several claims, so that all end at about the same time.
-func (m *machine) share(l load, want int32) int64 {
-	return max(1, min(claimNs, m.lanes.quantum(), l.ns/int64(4*(want+1))))
+// share sets the claim size that leaves each of the participants (want helpers
+// and the caller) several claims, and makes it smaller towards the end, so that
+// all end at about the same time.
+func (m *machine) share(b *Batch, l load, want int32) {
+	participants := int64(want) + 1
+	b.quantum = max(1, min(claimNs, m.lanes.quantum(), l.ns/(4*participants)))
+	b.easing = l.ns / int64(max(1, len(b.Ops))) / (2 * participants)
 }
 
 // measure does the first unit of b alone, by the clock, and says how many

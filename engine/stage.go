@@ -76,7 +76,7 @@ func (m *machine) work(own lane, b *Batch) {
 func (m *machine) runStaged(b *Batch) {
 	l := b.prepare()
 	want := m.worthwhile(b, l)
-	b.quantum = m.share(l, want)
+	m.share(b, l, want)
 	if want == 0 {
 		b.quantum = unbounded
 		m.staging.run(b)
