@@ -167,6 +167,7 @@ def main():
         step("gofmt", "bash", "-c", 'out=$(gofmt -l $(git ls-files "*.go")); echo "$out"; [ -z "$out" ]')
         step("vet", "go", "vet", "./...")
         step("staticcheck", "go", "tool", "staticcheck", "./...")
+        step("the bugs to plant fit the code", sys.executable, "test/statemachine/planted.py", "--fit")
         lines("headers", "test/header/run.sh")
         go_suite("go")
         go_suite("go, race detector", "-race")
