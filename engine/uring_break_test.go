@@ -151,9 +151,8 @@ func TestEndlessRefusalWaitsForTheKernel(t *testing.T) {
 	}
 }
 
-// The same on the real kernel, with direct I/O in flight: a ring without
-// DEFER_TASKRUN can be drained though no call on it works any more. Callers'
-// rings are such, and helpers' that could not be registered.
+// The same on the real kernel, with direct I/O in flight: a ring can be drained
+// though no call on it works any more, since none has DEFER_TASKRUN.
 func TestRealRingFailureIsDrained(t *testing.T) {
 	const n, size = 64, 256 << 10
 	plain, data := noisy(t, n*size)
@@ -176,7 +175,7 @@ func TestRealRingFailureIsDrained(t *testing.T) {
 				return 0, syscall.EBADF // and from then on not even made
 			}
 			return submit, 0
-		}, OnRegister: func(uint32) syscall.Errno { return syscall.EINVAL }}, engine.Config{})
+		}}, engine.Config{})
 		mem := pages(t, n*size)
 		b := engine.Batch{Ops: make([]engine.Op, n)}
 		for i := range b.Ops {

@@ -13,7 +13,6 @@ const (
 	SetupSubmitAll    = sys.IORING_SETUP_SUBMIT_ALL   // 5.18: a bad request does not end a submission
 	SetupCoopTaskrun  = sys.IORING_SETUP_COOP_TASKRUN // 5.19: no interrupt of the owner for a completion
 	SetupSingleIssuer = 1 << 12                       // 6.0: only the creating thread submits
-	SetupDeferTaskrun = 1 << 13                       // 6.1: completions are run by Enter, nowhere else
 	SetupNoSQArray    = 1 << 16                       // 6.6: no indirection of the submission queue
 )
 

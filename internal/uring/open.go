@@ -16,7 +16,7 @@ type Options struct {
 
 // ladder is the setup flags that a kernel may not know, newest first, so that
 // what it does know survives.
-var ladder = [...]uint32{SetupNoSQArray, SetupDeferTaskrun, SetupSingleIssuer, SetupCoopTaskrun, SetupSubmitAll}
+var ladder = [...]uint32{SetupNoSQArray, SetupSingleIssuer, SetupCoopTaskrun, SetupSubmitAll}
 
 // minEntries is where Open stops to ask for less.
 const minEntries = 8
@@ -24,13 +24,17 @@ const minEntries = 8
 // Open makes a ring with k (nil: Linux). It asks for all that helps and goes
 // without what the kernel refuses: flags after EINVAL, newest first; entries
 // after ENOMEM (before 5.12 rings count against RLIMIT_MEMLOCK), by halves.
+//
+// No ring has DEFER_TASKRUN: its completions would come by Enter alone, and if
+// a seccomp filter came to refuse that, nobody could tell when the kernel has
+// done with the caller's memory.
 func Open(k Kernel, o Options) (*Ring, error) {
 	if k == nil {
 		k = Linux{}
 	}
 	flags := uint32(SetupNoSQArray | SetupCoopTaskrun | SetupSubmitAll)
 	if o.Owned {
-		flags |= SetupSingleIssuer | SetupDeferTaskrun
+		flags |= SetupSingleIssuer
 	}
 	entries := max(o.Entries, 1)
 	for rung := 0; ; {
@@ -57,33 +61,26 @@ func Open(k Kernel, o Options) (*Ring, error) {
 			}
 			return nil, fmt.Errorf("map a ring of %d entries: %w", entries, errno)
 		}
-		if o.Owned && !r.registerFD(p.Features) && flags&SetupDeferTaskrun != 0 {
-			// Completions of such a ring come by Enter alone. If a program that
-			// closes all fds took ours, nothing could be drained any more.
-			r.Close()
-			flags &^= SetupDeferTaskrun
-			continue
-		}
-		if flags&SetupDeferTaskrun != 0 {
-			r.always = EnterGetEvents
+		if o.Owned {
+			r.registerFD(p.Features)
 		}
 		return r, nil
 	}
 }
 
 // registerFD makes the kernel remember the ring for this thread, which saves
-// the fd look-up of each Enter, and the fd itself from 6.3 on.
-func (r *Ring) registerFD(features uint32) bool {
+// the fd look-up of each Enter, and the fd itself from 6.3 on. If it refuses,
+// the ring goes by its fd.
+func (r *Ring) registerFD(features uint32) {
 	u := &RingUpdate{Offset: ^uint32(0), Data: uint64(r.fd)}
 	if n, errno := r.kernel.Register(r.fd, RegisterRingFDs, unsafe.Pointer(u), 1); errno != 0 || n != 1 {
-		return false
+		return
 	}
 	r.registered, r.enterFD, r.enterFlags = true, int(u.Offset), EnterRegisteredRing
 	if features&FeatRegRegRing != 0 {
 		r.kernel.Close(r.fd)
 		r.fd = none
 	}
-	return true
 }
 
 // Close ends the ring. Nothing may be in flight; pending requests are dropped.

@@ -43,7 +43,7 @@ func nop(t *testing.T, r *uring.Ring) {
 
 const (
 	shared = uint32(uring.SetupNoSQArray | uring.SetupCoopTaskrun | uring.SetupSubmitAll)
-	owned  = shared | uring.SetupSingleIssuer | uring.SetupDeferTaskrun
+	owned  = shared | uring.SetupSingleIssuer
 )
 
 // Each rung is a kernel that lacks a flag and, as kernels do, all newer ones.
@@ -54,10 +54,8 @@ func TestFlagsAreDroppedNewestFirst(t *testing.T) {
 		shared, owned uint32
 	}{
 		{"6.6", 0, shared, owned},
-		{"6.1", uring.SetupNoSQArray, shared &^ uring.SetupNoSQArray, owned &^ uring.SetupNoSQArray},
-		{"6.0", uring.SetupNoSQArray | uring.SetupDeferTaskrun, uring.SetupCoopTaskrun | uring.SetupSubmitAll,
-			uring.SetupSingleIssuer | uring.SetupCoopTaskrun | uring.SetupSubmitAll},
-		{"5.19", uring.SetupNoSQArray | uring.SetupDeferTaskrun | uring.SetupSingleIssuer,
+		{"6.0", uring.SetupNoSQArray, shared &^ uring.SetupNoSQArray, owned &^ uring.SetupNoSQArray},
+		{"5.19", uring.SetupNoSQArray | uring.SetupSingleIssuer,
 			uring.SetupCoopTaskrun | uring.SetupSubmitAll, uring.SetupCoopTaskrun | uring.SetupSubmitAll},
 		{"5.18", owned &^ uring.SetupSubmitAll, uring.SetupSubmitAll, uring.SetupSubmitAll},
 		{"5.1", owned, 0, 0},
@@ -168,8 +166,7 @@ func TestOldKernelWithTwoQueueMappings(t *testing.T) {
 	r.Close()
 }
 
-// An owned ring drops its fd if the kernel lets it, and keeps it if not. It
-// has DEFER_TASKRUN only if it can be reached without the fd.
+// An owned ring drops its fd if the kernel lets it, and keeps it if not.
 func TestRegisteredRing(t *testing.T) {
 	cases := []struct {
 		what     string
@@ -180,7 +177,7 @@ func TestRegisteredRing(t *testing.T) {
 	}{
 		{"6.3", uring.FeatSingleMmap | uring.FeatRegRegRing, false, false, owned},
 		{"6.1", uring.FeatSingleMmap, false, true, owned},
-		{"no registering", uring.FeatSingleMmap, true, true, owned &^ uring.SetupDeferTaskrun},
+		{"no registering", uring.FeatSingleMmap, true, true, owned},
 	}
 	for _, c := range cases {
 		e := uringtest.New(nil)

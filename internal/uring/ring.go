@@ -15,7 +15,6 @@ type Ring struct {
 	registered bool
 	flags      uint32 // of the setup
 	enterFlags uint32 // of each Enter
-	always     uint32 // more flags of each Enter, whatever it waits for
 	maps       [3][]byte
 	mask       uint32 // entries - 1, of the submission queue
 	cqMask     uint32
@@ -89,7 +88,7 @@ func (r *Ring) Enter(minComplete uint32) syscall.Errno {
 func (r *Ring) Await(minComplete uint32) syscall.Errno { return r.enter(0, minComplete) }
 
 func (r *Ring) enter(submit, minComplete uint32) syscall.Errno {
-	flags := r.enterFlags | r.always
+	flags := r.enterFlags
 	if minComplete > 0 {
 		flags |= EnterGetEvents
 	}

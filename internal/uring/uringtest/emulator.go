@@ -48,13 +48,11 @@ const firstFD = 1 << 24
 
 // Setup implements uring.Kernel.
 func (k *Emulator) Setup(entries uint32, p *uring.Params) (int, syscall.Errno) {
-	known := uint32(uring.SetupNoSQArray | uring.SetupDeferTaskrun | uring.SetupSingleIssuer | uring.SetupCoopTaskrun | uring.SetupSubmitAll)
+	known := uint32(uring.SetupNoSQArray | uring.SetupSingleIssuer | uring.SetupCoopTaskrun | uring.SetupSubmitAll)
 	switch {
 	case k.Refusal != 0:
 		return -1, k.Refusal
 	case p.Flags&^known != 0 || p.Flags&k.Lacks != 0:
-		return -1, syscall.EINVAL
-	case p.Flags&uring.SetupDeferTaskrun != 0 && p.Flags&uring.SetupSingleIssuer == 0:
 		return -1, syscall.EINVAL
 	case k.MostEntries != 0 && entries > k.MostEntries:
 		return -1, syscall.ENOMEM
